@@ -1,0 +1,322 @@
+"""The nouns that the cores exchange: rows, chunks, plans, samples, times.
+
+Each is a frozen value. Those that cross a process boundary have a message of the same name in `protos/`, and
+`edgeweave.wire` turns one into the other. Enum numbers equal those of the contract. Ranges are half open.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class PlanKind(IntEnum):
+    """How work is interleaved."""
+
+    SERIAL = 1
+    ONE_P_ONE_D = 2
+    TWO_P_ONE_D = 3
+    ADAPTIVE = 4
+
+
+class Stage(IntEnum):
+    """Which part of the pipeline a unit belongs to."""
+
+    HEAD = 1
+    SEGMENT = 2
+    TAIL = 3
+    STEP = 4
+    TURNAROUND = 5
+
+
+class BubbleCause(IntEnum):
+    """Why an engine with open sequences did not run."""
+
+    GRACE = 1
+    AWAIT_TASK = 2
+    AWAIT_DECODE_HIDDEN = 3
+    AWAIT_PREFILL_HIDDEN = 4
+    LINK = 5
+    LOST = 6
+
+
+class ErrorCode(IntEnum):
+    """Why a unit failed."""
+
+    OUT_OF_MEMORY = 1
+    COMPUTE = 2
+    NOT_FINITE = 3
+
+
+class FinishReason(IntEnum):
+    """Why an output ended."""
+
+    STOP = 1
+    LENGTH = 2
+
+
+class Lane(IntEnum):
+    """Which lane a frame travels on."""
+
+    PREFILL = 1
+    DECODE = 2
+
+
+class DType(IntEnum):
+    """Element type of hidden states on the lanes."""
+
+    FLOAT32 = 1
+    BFLOAT16 = 2
+    FLOAT16 = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Token positions `[start, stop)` of one sequence in a chunk or a step."""
+
+    sequence: int
+    start: int
+    stop: int
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of this row."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Layers `[start, stop)`, run without yielding. Layer 0 is the first of the whole model."""
+
+    start: int
+    stop: int
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of this segment."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One prefill batch and its cut; its rows never change once it is issued."""
+
+    chunk: int
+    rows: tuple[Row, ...]
+    segments: tuple[Segment, ...]
+    plan: int
+    deadline_ms: int
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of all rows."""
+        return sum(row.num_tokens for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The values that the order of work follows. Units: microseconds, counts."""
+
+    plan: int
+    kind: PlanKind
+    max_prefills: int
+    max_steps: int
+    max_batch_size: int
+    next_head_first: bool = False
+    min_segment_us: int = 0
+    decode_return_us: int = 0
+    max_grace_us: int = 0
+    may_fuse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is drawn. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 keep all tokens."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+GREEDY = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSequence:
+    """Creates a sequence on the edge: one attempt at one request."""
+
+    sequence: int
+    token_ids: tuple[int, ...]
+    num_prompt_tokens: int
+    sampling: Sampling
+    stop_token_ids: frozenset[int]
+    max_tokens: int
+    token_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendSequence:
+    """Raises the KV length that is reserved for a sequence."""
+
+    sequence: int
+    token_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSequences:
+    """Frees sequences, between two units."""
+
+    sequences: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The KV of these sequences is free on the side that says so."""
+
+    sequences: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sampled token; `index` counts output tokens of the request from 0."""
+
+    sequence: int
+    index: int
+    token_id: int
+    finish: FinishReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDone:
+    """The tail of a chunk ran; `samples` are those of rows that ended a prompt."""
+
+    chunk: int
+    samples: tuple[Sample, ...]
+    away_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """The tail of a step ran and the next step is on its way."""
+
+    step: int
+    samples: tuple[Sample, ...]
+    away_us: int
+    turnaround_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFailed:
+    """A unit failed; exactly one of `chunk` and `step` is set. Only `sequences` fail with it."""
+
+    sequences: tuple[int, ...]
+    code: ErrorCode
+    chunk: int | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRan:
+    """One unit that an engine ran; exactly one of `chunk` and `step` is set.
+
+    `start` and `stop` are layers of a segment or step, and tensor rows of a head or tail piece. Times are those of
+    the engine's clock. The two flags say what was ready when the unit was chosen.
+    """
+
+    stage: Stage
+    start: int
+    stop: int
+    begin_us: int
+    end_us: int
+    prefill_ready: bool
+    decode_ready: bool
+    num_rows: int
+    num_tokens: int
+    plan: int
+    chunk: int | None = None
+    step: int | None = None
+    num_skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """A span in which an engine had open sequences and ran nothing; its cause was fixed when it ended."""
+
+    begin_us: int
+    end_us: int
+    cause: BubbleCause
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What an engine did since its last report; busy + bubbles + idle is the time between two reports."""
+
+    ran: tuple[UnitRan, ...]
+    bubbles: tuple[Bubble, ...]
+    idle_us: int
+    clock_us: int
+    received_bytes: int = 0
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KvCapacity:
+    """The KV blocks of one side."""
+
+    block_tokens: int
+    num_blocks: int
+
+    def blocks_for(self, num_tokens: int) -> int:
+        """Return how many blocks hold `num_tokens`."""
+        return -(-num_tokens // self.block_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What must be equal on both sides before a session serves."""
+
+    model: bytes
+    weights: bytes
+    head_layers: int
+    tail_layers: int
+    dtype: DType
+    protocol: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The first answer of an engine: what it was built from and what it can hold."""
+
+    fingerprint: Fingerprint
+    kv: KvCapacity
+    staging_bytes: int
+    clock_us: int
+    body: Segment
+    token_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LanesReady:
+    """Both lanes are open and warm."""
+
+    rtt_us: int
+    prefill_bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Asks an engine to end its session when it is empty, at the latest after `deadline_ms`."""
+
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRows:
+    """What the first frame of a step names: its rows, in tensor order."""
+
+    step: int
+    rows: tuple[Row, ...] = field(default_factory=tuple)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of all rows."""
+        return sum(row.num_tokens for row in self.rows)

@@ -1,0 +1,1 @@
+"""Generated from `protos/`; `make protos` regenerates, CI compares."""

@@ -1,0 +1,1 @@
+"""The gateway service of edgeweave."""

@@ -1,0 +1,1 @@
+"""The scheduler service of edgeweave."""
