@@ -1,0 +1,34 @@
+"""Settings that both engines have."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ByteSize, Field
+
+from edgeweave.settings.common import CommonSettings
+from edgeweave.settings.values import Count, DeviceText, PositiveBytes
+
+
+class EngineSettings(CommonSettings):
+    """Model, device and memory of an engine."""
+
+    model: Path = Field(description="model folder, with config.json and safetensors files")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        default="float32",
+        description="element type of weights and hidden states: float32, bfloat16 or float16",
+    )
+    device: DeviceText = Field(
+        default="cpu", description="cpu, cuda or npu, with an index if need be: cuda:0"
+    )
+    threads: Count = Field(default=1, description="CPU threads that compute, at least 1")
+    kv_bytes: PositiveBytes = Field(
+        default=ByteSize(1 << 30), description="memory for keys and values, in bytes or as 1GiB"
+    )
+    block_tokens: Count = Field(default=16, description="tokens of one KV block, at least 1")
+    frame_bytes: Annotated[int, Field(ge=4096, le=4 << 20)] = Field(
+        default=262_144, description="largest payload of one hidden-state frame, in bytes, 4096 to 4194304"
+    )
+    staging_bytes: PositiveBytes = Field(
+        default=ByteSize(512 << 20),
+        description="most hidden states that wait here for their turn, in bytes or as 512MiB",
+    )

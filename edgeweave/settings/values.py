@@ -1,0 +1,72 @@
+"""Types of single settings: how a value may be written, in a file or as the text of a variable or flag.
+
+Knows forms and ranges. Does not know whether a host answers or a file exists.
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, ByteSize, Field
+
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
+
+
+def _listen_address(text: str) -> str:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:  # noqa: PLR2004 (the largest TCP port)
+        raise ValueError("an address is HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:50051")
+    return text
+
+
+def _target_address(text: str) -> str:
+    _listen_address(text)
+    if text.endswith(":0"):
+        raise ValueError("port 0 can be listened on, but not dialled")
+    return text
+
+
+def _split_text(text: str) -> str:
+    if text != "none" and not re.fullmatch(r"\d{1,4}:\d{1,4}", text):
+        raise ValueError(
+            "a split is HEAD:TAIL in layers, such as 1:1, or none to keep all layers in one place"
+        )
+    return text
+
+
+def _body_split_text(text: str) -> str:
+    if text == "none":
+        raise ValueError("the cloud needs a split, such as 1:1; with none there is no cloud")
+    return text
+
+
+def _device_text(text: str) -> str:
+    if not re.fullmatch(r"cpu|(cuda|npu)(:\d{1,3})?", text):
+        raise ValueError("a device is cpu, cuda or npu; cuda and npu take an index, such as cuda:0")
+    return text
+
+
+def null_word(value: object) -> object:
+    """Return None for the words that stand for it: a variable or flag is text and has no null of its own."""
+    return None if isinstance(value, str) and value.lower() in {"", "none", "null"} else value
+
+
+def _comma_list(value: object) -> object:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+ListenAddress = Annotated[str, AfterValidator(_listen_address)]
+TargetAddress = Annotated[str, AfterValidator(_target_address)]
+SplitText = Annotated[str, AfterValidator(_split_text)]
+BodySplitText = Annotated[str, AfterValidator(_split_text), AfterValidator(_body_split_text)]
+DeviceText = Annotated[str, AfterValidator(_device_text)]
+
+OptionalTarget = Annotated[TargetAddress | None, BeforeValidator(null_word)]
+OptionalText = Annotated[str | None, BeforeValidator(null_word)]
+OptionalCount = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(null_word)]
+TextList = Annotated[list[str], BeforeValidator(_comma_list)]
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveBytes = Annotated[ByteSize, Field(gt=0)]
