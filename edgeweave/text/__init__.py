@@ -1,1 +1,10 @@
-"""To be described."""
+"""Text to token ids and back: tokenizer, chat template, incremental detokenizer, stop strings.
+
+Serves gateway and SDK alike and needs the extra `edgeweave[text]`. Knows nothing of models, requests or the
+network, and never imports torch or transformers.
+"""
+
+from edgeweave.text.stream import TextPiece, TextStream
+from edgeweave.text.text_model import TextModel
+
+__all__ = ["TextModel", "TextPiece", "TextStream"]
