@@ -72,9 +72,7 @@ def edge_report_of(message: pb.RunEdgeTasksResponse) -> EdgeReport:
 
 def sampling_message(sampling: Sampling) -> pb.Sampling:
     """Return the message of `sampling`; temperature and top_p become 32-bit floats."""
-    return pb.Sampling(
-        temperature=sampling.temperature, top_k=sampling.top_k, top_p=sampling.top_p, seed=sampling.seed
-    )
+    return pb.Sampling(temperature=sampling.temperature, top_k=sampling.top_k, top_p=sampling.top_p, seed=sampling.seed)
 
 
 def sampling_of(message: pb.Sampling) -> Sampling:

@@ -165,9 +165,7 @@ def _unit_of(message: pb.UnitRan | pb.UnitFailed) -> tuple[int | None, int | Non
 
 
 def _bubble_message(bubble: Bubble) -> pb.Bubble:
-    return pb.Bubble(
-        begin_us=bubble.begin_us, end_us=bubble.end_us, cause=pb.BubbleCause.ValueType(bubble.cause)
-    )
+    return pb.Bubble(begin_us=bubble.begin_us, end_us=bubble.end_us, cause=pb.BubbleCause.ValueType(bubble.cause))
 
 
 def _bubble_of(message: pb.Bubble) -> Bubble:

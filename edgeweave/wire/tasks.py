@@ -32,9 +32,7 @@ def segment_message(segment: Segment) -> pb.SegmentTask:
 def segment_of(message: pb.SegmentTask) -> Segment:
     """Return the segment in `message`; it may be empty (an edge with all layers has no body)."""
     if message.stop < message.start:
-        raise ProtocolError(
-            f"SegmentTask [{message.start}, {message.stop}) runs backwards; the sender is wrong"
-        )
+        raise ProtocolError(f"SegmentTask [{message.start}, {message.stop}) runs backwards; the sender is wrong")
     return Segment(message.start, message.stop)
 
 

@@ -98,9 +98,7 @@ st.register_type_strategy(
     ),
 )
 st.register_type_strategy(UnitFailed, of_unit(UnitFailed))
-st.register_type_strategy(
-    AttachEdge, st.builds(AttachEdge, session=U64, cloud_target=st.none() | st.text(min_size=1))
-)
+st.register_type_strategy(AttachEdge, st.builds(AttachEdge, session=U64, cloud_target=st.none() | st.text(min_size=1)))
 
 STREAMS: dict[str, tuple[Any, Callable[[Any], Message], Callable[[Any], Any]]] = {
     "edge tasks": (EdgeTask, edge_task_message, edge_task_of),
@@ -182,9 +180,7 @@ def _message_of(stream: str) -> type[Message]:
     ],
 )
 def test_enums_have_the_numbers_and_names_of_the_contract(noun: Any, contract: Any) -> None:
-    names = {
-        name.removeprefix(contract.Name(0).removesuffix("UNSPECIFIED")): n for name, n in contract.items()
-    }
+    names = {name.removeprefix(contract.Name(0).removesuffix("UNSPECIFIED")): n for name, n in contract.items()}
     assert {member.name: int(member) for member in noun} == {k: n for k, n in names.items() if n}
 
 
@@ -247,9 +243,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("message", "fields", "decode", "complaint"), REFUSED, ids=[case[-1] for case in REFUSED]
-)
+@pytest.mark.parametrize(("message", "fields", "decode", "complaint"), REFUSED, ids=[case[-1] for case in REFUSED])
 def test_what_cannot_be_read_is_told_by_message_and_field(
     message: Callable[..., Message], fields: dict[str, Any], decode: Callable[[Any], Any], complaint: str
 ) -> None:
@@ -277,9 +271,7 @@ def test_a_sequence_without_sampling_is_greedy() -> None:
 
 def test_an_edge_without_a_body_attaches_with_an_empty_segment() -> None:
     """Centralized: the edge holds all layers, dials nobody, and its body is empty."""
-    attached = Attached(
-        Fingerprint(b"m", b"w", 16, 0, DType.FLOAT32, 1), KvCapacity(16, 8), 0, 1, Segment(16, 16), 64
-    )
+    attached = Attached(Fingerprint(b"m", b"w", 16, 0, DType.FLOAT32, 1), KvCapacity(16, 8), 0, 1, Segment(16, 16), 64)
     assert edge_report_of(edge_report_message(attached)) == attached
     attach = AttachEdge(session=1, cloud_target=None, staging_bytes=0, max_chunk_tokens=1)
     assert edge_task_of(edge_task_message(attach)) == attach
