@@ -358,6 +358,7 @@ class WatchMeshResponse(_message.Message):
     OUTSIDE_US_FIELD_NUMBER: _builtins.int
     HIDDEN_SHARE_FIELD_NUMBER: _builtins.int
     NUM_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    MAX_SEQ_LEN_FIELD_NUMBER: _builtins.int
     state: Global___SessionState.ValueType
     """State of the session."""
     session: _builtins.int
@@ -390,6 +391,8 @@ class WatchMeshResponse(_message.Message):
     """Share of that time which other work hid: 1 - bubbles that await / outside, at least 0."""
     num_output_tokens: _builtins.int
     """Output tokens since the start of the scheduler."""
+    max_seq_len: _builtins.int
+    """Most tokens of one request, prompt and output together; 0: not known before the first session."""
     @_builtins.property
     def plan(self) -> _common_pb2.Plan:
         """The plan in force."""
@@ -424,10 +427,11 @@ class WatchMeshResponse(_message.Message):
         outside_us: _builtins.int = ...,
         hidden_share: _builtins.float = ...,
         num_output_tokens: _builtins.int = ...,
+        max_seq_len: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cloud", b"cloud", "edge", b"edge", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cloud", b"cloud", "edge", b"edge", "hidden_share", b"hidden_share", "num_chunks", b"num_chunks", "num_chunks_done", b"num_chunks_done", "num_departures", b"num_departures", "num_output_tokens", b"num_output_tokens", "num_preemptions", b"num_preemptions", "num_releasing", b"num_releasing", "num_running", b"num_running", "num_steps_done", b"num_steps_done", "num_waiting", b"num_waiting", "outside_us", b"outside_us", "plan", b"plan", "prefill_bytes_per_s", b"prefill_bytes_per_s", "reason", b"reason", "rtt_us", b"rtt_us", "session", b"session", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cloud", b"cloud", "edge", b"edge", "hidden_share", b"hidden_share", "max_seq_len", b"max_seq_len", "num_chunks", b"num_chunks", "num_chunks_done", b"num_chunks_done", "num_departures", b"num_departures", "num_output_tokens", b"num_output_tokens", "num_preemptions", b"num_preemptions", "num_releasing", b"num_releasing", "num_running", b"num_running", "num_steps_done", b"num_steps_done", "num_waiting", b"num_waiting", "outside_us", b"outside_us", "plan", b"plan", "prefill_bytes_per_s", b"prefill_bytes_per_s", "reason", b"reason", "rtt_us", b"rtt_us", "session", b"session", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
