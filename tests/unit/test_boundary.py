@@ -113,13 +113,9 @@ def outer_around(field: FieldDescriptorProto) -> Descriptor:
     """Return a message Outer with a message Inner in it, and `field` in that."""
     inner = DescriptorProto(name="Inner", field=[field])
     inner.field[0].number = 1
-    link = FieldDescriptorProto(
-        name="inner", number=1, type=FieldDescriptorProto.TYPE_MESSAGE, type_name="Inner"
-    )
+    link = FieldDescriptorProto(name="inner", number=1, type=FieldDescriptorProto.TYPE_MESSAGE, type_name="Inner")
     outer = DescriptorProto(name="Outer", field=[link])
-    made = FileDescriptorProto(
-        name="made.proto", package="edgeweave.v1", syntax="proto3", message_type=[inner, outer]
-    )
+    made = FileDescriptorProto(name="made.proto", package="edgeweave.v1", syntax="proto3", message_type=[inner, outer])
     pool = DescriptorPool()
     pool.AddSerializedFile(made.SerializeToString())
     return pool.FindMessageTypeByName("edgeweave.v1.Outer")
