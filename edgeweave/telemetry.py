@@ -1,0 +1,135 @@
+"""Logs and spans: how they are set up, and the names that they use.
+
+Knows formats, exporters and names. Does not know what is worth a line or a span; that is said where it happens.
+"""
+
+import logging
+import sys
+from typing import Any, Final, Literal
+
+import structlog
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, DEFAULT_ON
+from structlog.typing import EventDict, Processor
+
+LogFormat = Literal["console", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class SpanName:
+    """Names of spans."""
+
+    CHAT: Final = "chat {model}"
+    """A request at the gateway."""
+    GENERATE: Final = "generate"
+    """A request at the scheduler."""
+    CHUNK: Final = "chunk"
+    """A prefill chunk, from issue to answer."""
+    STEP: Final = "step"
+    """A decode step, from its first frame to its last sample."""
+    HEAD: Final = "head"
+    """A piece of a prefill head on the edge."""
+    TAIL: Final = "tail"
+    """A prefill tail on the edge."""
+    TURNAROUND: Final = "turnaround"
+    """Tail of a step, sampling, head of the next step, on the edge."""
+    SEGMENT: Final = "segment"
+    """Body layers that the cloud ran without yielding."""
+    HOP: Final = "hop"
+    """One crossing of the link."""
+
+
+class Attribute:
+    """Names of span attributes, each with its unit at its end."""
+
+    REQUEST_ID: Final = "edgeweave.request_id"
+    SESSION: Final = "edgeweave.session"
+    SEQUENCE: Final = "edgeweave.sequence"
+    CHUNK: Final = "edgeweave.chunk"
+    STEP: Final = "edgeweave.step"
+    PLAN: Final = "edgeweave.plan"
+    PLAN_KIND: Final = "edgeweave.plan_kind"
+    STAGE: Final = "edgeweave.stage"
+    LANE: Final = "edgeweave.lane"
+    START_LAYER: Final = "edgeweave.start_layer"
+    STOP_LAYER: Final = "edgeweave.stop_layer"
+    START_ROW: Final = "edgeweave.start_row"
+    STOP_ROW: Final = "edgeweave.stop_row"
+    NUM_ROWS: Final = "edgeweave.num_rows"
+    NUM_TOKENS: Final = "edgeweave.num_tokens"
+    NUM_PROMPT_TOKENS: Final = "edgeweave.num_prompt_tokens"
+    NUM_OUTPUT_TOKENS: Final = "edgeweave.num_output_tokens"
+    NUM_SKIPPED_ROWS: Final = "edgeweave.num_skipped_rows"
+    FINISH_REASON: Final = "edgeweave.finish_reason"
+    AWAY_US: Final = "edgeweave.away_us"
+    TURNAROUND_US: Final = "edgeweave.turnaround_us"
+    WAITING_US: Final = "edgeweave.waiting_us"
+    TIME_TO_FIRST_TOKEN_US: Final = "edgeweave.time_to_first_token_us"  # noqa: S105 - a name, no secret
+    PAYLOAD_BYTES: Final = "edgeweave.payload_bytes"
+
+
+def configure_logging(level: LogLevel, *, fmt: LogFormat, service: str) -> None:
+    """Send this process's logs to stderr, one event a line, those of the standard library's loggers among them.
+
+    Args:
+        level: the lowest level that is written.
+        fmt: `console` for people, `json` for machines: one object a line.
+        service: name of the service in every line.
+    """
+    shared = _shared_processors(service)
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(fmt)],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+
+
+def tracer_provider(service: str, *, otlp_endpoint: str | None) -> TracerProvider:
+    """Return a provider of tracers; without an endpoint it records nothing, so that a span costs little.
+
+    The caller shuts it down, which exports what is left.
+
+    Args:
+        service: name of the service in the resource of its spans.
+        otlp_endpoint: where an OTLP collector listens for gRPC, as `http://host:port`.
+    """
+    resource = Resource.create({SERVICE_NAME: f"edgeweave-{service}"})
+    if otlp_endpoint is None:
+        return TracerProvider(resource=resource, sampler=ALWAYS_OFF)
+    provider = TracerProvider(resource=resource, sampler=DEFAULT_ON)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint)))
+    return provider
+
+
+def _shared_processors(service: str) -> list[Processor]:
+    def add_service(_logger: Any, _method: str, event: EventDict) -> EventDict:
+        return {"service": service, **event}
+
+    return [
+        add_service,
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+
+
+def _renderers(fmt: LogFormat) -> list[Processor]:
+    if fmt == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    # Plain traces in both forms: the richer ones print local variables, and prompts are among them.
+    plain_traceback = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain_traceback)]
