@@ -1,0 +1,11 @@
+"""The client SDK: tokens, and with the extra `edgeweave[text]` also text, from a scheduler over gRPC.
+
+Knows how to ask a scheduler. Does not know how it serves. `edgeweave.client.text_client` is not loaded before
+`Client.with_text` asks for it, so that ids alone need no tokenizer.
+"""
+
+from edgeweave.client.client import Client
+from edgeweave.client.deltas import TokenDelta, Usage
+from edgeweave.client.mesh_state import EngineState, MeshState, SessionState
+
+__all__ = ["Client", "EngineState", "MeshState", "SessionState", "TokenDelta", "Usage"]

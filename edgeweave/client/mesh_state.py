@@ -1,0 +1,107 @@
+"""The state of the mesh, as the scheduler tells it.
+
+Knows the values and their message. Does not know how they come about.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from edgeweave.interleave.nouns import BubbleCause, Plan
+from edgeweave.v1 import scheduler_pb2 as pb
+from edgeweave.wire.fields import enum_field
+from edgeweave.wire.tasks import plan_of
+
+
+class SessionState(IntEnum):
+    """State of the session between scheduler and engines."""
+
+    DOWN = 1
+    CONNECTING = 2
+    READY = 3
+    DRAINING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """Sums of one engine since the start of its session."""
+
+    busy_us: int
+    bubbles_us: Mapping[BubbleCause, int]
+    idle_us: int
+    num_units: int
+    num_skipped_rows: int
+    num_blocks: int
+    num_free_blocks: int
+    received_bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeshState:
+    """The session, its plan, its engines and its requests.
+
+    `reason` says why the last session ended or none can begin, None while all is well. `plan` and the engines are
+    None where there are none. `max_seq_len` is the most tokens of prompt and output together, None while not known.
+    """
+
+    state: SessionState
+    session: int
+    reason: str | None
+    plan: Plan | None
+    edge: EngineState | None
+    cloud: EngineState | None
+    num_waiting: int
+    num_running: int
+    num_releasing: int
+    num_chunks: int
+    num_preemptions: int
+    num_chunks_done: int
+    num_steps_done: int
+    num_departures: int
+    num_output_tokens: int
+    rtt_us: int
+    prefill_bytes_per_s: int
+    outside_us: int
+    hidden_share: float
+    max_seq_len: int | None
+
+
+def mesh_state_of(response: pb.WatchMeshResponse) -> MeshState:
+    """Return the state in `response`; ProtocolError if an enum of it is not known here."""
+    return MeshState(
+        state=enum_field(response, "state", kind=SessionState),
+        session=response.session,
+        reason=response.reason or None,
+        plan=plan_of(response.plan) if response.HasField("plan") else None,
+        edge=_engine_state_of(response.edge) if response.HasField("edge") else None,
+        cloud=_engine_state_of(response.cloud) if response.HasField("cloud") else None,
+        num_waiting=response.num_waiting,
+        num_running=response.num_running,
+        num_releasing=response.num_releasing,
+        num_chunks=response.num_chunks,
+        num_preemptions=response.num_preemptions,
+        num_chunks_done=response.num_chunks_done,
+        num_steps_done=response.num_steps_done,
+        num_departures=response.num_departures,
+        num_output_tokens=response.num_output_tokens,
+        rtt_us=response.rtt_us,
+        prefill_bytes_per_s=response.prefill_bytes_per_s,
+        outside_us=response.outside_us,
+        hidden_share=response.hidden_share,
+        max_seq_len=response.max_seq_len or None,
+    )
+
+
+def _engine_state_of(message: pb.EngineState) -> EngineState:
+    return EngineState(
+        busy_us=message.busy_us,
+        bubbles_us={enum_field(sum_, "cause", kind=BubbleCause): sum_.total_us for sum_ in message.bubbles},
+        idle_us=message.idle_us,
+        num_units=message.num_units,
+        num_skipped_rows=message.num_skipped_rows,
+        num_blocks=message.num_blocks,
+        num_free_blocks=message.num_free_blocks,
+        received_bytes=message.received_bytes,
+        sent_bytes=message.sent_bytes,
+    )
