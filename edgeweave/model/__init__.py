@@ -1,1 +1,21 @@
-"""To be described."""
+"""The model: its cut by layers, ragged attention, keys and values, sampling, devices.
+
+The only package that imports torch. Knows rows, layers and tensors; does not know chunks, sessions, lanes or time.
+"""
+
+from edgeweave.model.capacity import kv_capacity_for
+from edgeweave.model.cloud import CloudModel, load_cloud
+from edgeweave.model.device import open_device
+from edgeweave.model.edge import EdgeModel, load_edge
+from edgeweave.model.sampler import NotFiniteError, Sampler
+
+__all__ = [
+    "CloudModel",
+    "EdgeModel",
+    "NotFiniteError",
+    "Sampler",
+    "kv_capacity_for",
+    "load_cloud",
+    "load_edge",
+    "open_device",
+]

@@ -1,0 +1,6 @@
+"""The version of the protocol between edge, cloud and scheduler."""
+
+from typing import Final
+
+PROTOCOL: Final = 1
+"""Both sides of a session must speak this version; it rises when a message or a rule changes its meaning."""

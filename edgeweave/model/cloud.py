@@ -1,0 +1,39 @@
+"""The cloud's share of a model: the body. All calls come from one thread."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from edgeweave.interleave.nouns import KvCapacity, Row, Segment
+from edgeweave.interleave.split import Split
+from edgeweave.model.load import load_part
+from edgeweave.model.part import Part
+from edgeweave.model.sides import ModelFacts, Side
+
+
+class CloudModel(Side):
+    """The body."""
+
+    def __init__(self, facts: ModelFacts, part: Part, *, device: torch.device) -> None:
+        super().__init__(facts, part.cache, device=device)
+        self._part = part
+
+    @torch.inference_mode()
+    def run_segment(self, rows: Sequence[Row], hidden: Tensor, segment: Segment) -> Tensor:
+        """Run the layers of `segment`, part of the body, over `hidden` [tokens, hidden]; return [tokens, hidden]."""
+        if not self.body.start <= segment.start < segment.stop <= self.body.stop:
+            raise ValueError(f"{segment} is not part of the body {self.body}")
+        return self._part.pass_through(rows, hidden, segment)
+
+
+def load_cloud(
+    folder: Path, *, split: Split, dtype: str = "float32", device: str = "cpu", kv: KvCapacity
+) -> CloudModel:
+    """Load the body of the model in `folder`.
+
+    Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
+    """
+    facts, part, opened = load_part(folder, split=split, dtype=dtype, device=device, kv=kv, edge=False)
+    return CloudModel(facts, part, device=opened)

@@ -1,0 +1,51 @@
+"""The edge's share of a model: embedding, head, tail and output head.
+
+Without a split it holds all layers: the head is the whole model and the tail no layer, so that an engine treats both
+cases alike. All calls come from one thread.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from edgeweave.interleave.nouns import KvCapacity, Row, Segment
+from edgeweave.interleave.split import Split
+from edgeweave.model.load import load_part
+from edgeweave.model.part import Part
+from edgeweave.model.sides import ModelFacts, Side
+
+
+class EdgeModel(Side):
+    """Embedding, head, tail and output head."""
+
+    def __init__(self, facts: ModelFacts, part: Part, *, device: torch.device) -> None:
+        super().__init__(facts, part.cache, device=device)
+        self._part = part
+        self._head = Segment(0, facts.body.start)
+        self._tail = Segment(facts.body.stop, facts.num_layers)
+
+    @torch.inference_mode()
+    def run_head(self, rows: Sequence[Row], token_ids: Sequence[int]) -> Tensor:
+        """Run embedding and head over the tokens of `rows`, whose ids come in row order; return [tokens, hidden]."""
+        return self._part.embed(rows, token_ids, self._head)
+
+    @torch.inference_mode()
+    def run_tail(self, rows: Sequence[Row], hidden: Tensor, *, final: Sequence[int]) -> Tensor:
+        """Run the tail over `hidden` [tokens, hidden] of all `rows`.
+
+        Returns float32 logits [len(final), vocab] of the last token of `rows[i]` for each i in `final`.
+        """
+        return self._part.finish(rows, hidden, self._tail, final=final).float()
+
+
+def load_edge(
+    folder: Path, *, split: Split | None, dtype: str = "float32", device: str = "cpu", kv: KvCapacity
+) -> EdgeModel:
+    """Load the edge's share of the model in `folder`; all of it where `split` is `None`.
+
+    Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
+    """
+    facts, part, opened = load_part(folder, split=split, dtype=dtype, device=device, kv=kv, edge=True)
+    return EdgeModel(facts, part, device=opened)

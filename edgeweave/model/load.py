@@ -1,0 +1,77 @@
+"""From a model folder to a loaded part: open, look, cut, fill."""
+
+from pathlib import Path
+
+import torch
+from transformers import GenerationConfig, PreTrainedConfig
+
+from edgeweave.interleave.nouns import DType, KvCapacity, Segment
+from edgeweave.interleave.split import Split
+from edgeweave.model.cache import KvCache
+from edgeweave.model.capacity import kept_layers
+from edgeweave.model.checkpoint import Checkpoint
+from edgeweave.model.device import open_device
+from edgeweave.model.dtypes import dtype_of, torch_dtype
+from edgeweave.model.fingerprint import fingerprint_of
+from edgeweave.model.loading import fill
+from edgeweave.model.part import Part, cut, give_kv
+from edgeweave.model.probe import probe_layers
+from edgeweave.model.sides import ModelFacts
+from edgeweave.model.tree import build_tree
+
+
+def load_part(
+    folder: Path, *, split: Split | None, dtype: str, device: str, kv: KvCapacity, edge: bool
+) -> tuple[ModelFacts, Part, torch.device]:
+    """Load the share of the edge, or of the cloud, of the model in `folder`."""
+    opened = open_device(device)
+    element = dtype_of(dtype)
+    checkpoint = Checkpoint.open(folder)
+    tree = build_tree(folder, dtype=torch_dtype(element))
+    num_layers = len(tree.layers)
+    body = split.body(num_layers) if split else Segment(num_layers, num_layers)
+    kept = kept_layers(body, num_layers, edge=edge)
+    shapes = probe_layers(tree)
+    stack = cut(tree, kept=kept, with_outside=edge)
+    fill(tree.model, checkpoint, dtype=torch_dtype(element), device=opened)
+    cache = KvCache(kv, device=opened, dtype=torch_dtype(element))
+    give_kv(shapes, cache, kept=kept)
+    facts = _facts(checkpoint, tree.config, split=split, body=body, dtype=element)
+    return facts, Part(tree, stack, cache, device=opened), opened
+
+
+def _facts(
+    checkpoint: Checkpoint, config: PreTrainedConfig, *, split: Split | None, body: Segment, dtype: DType
+) -> ModelFacts:
+    return ModelFacts(
+        fingerprint=fingerprint_of(checkpoint, split=split, dtype=dtype),
+        num_layers=config.num_hidden_layers,
+        body=body,
+        hidden_size=config.hidden_size,
+        vocab_size=config.vocab_size,
+        max_positions=_max_positions(config),
+        eos_token_ids=_eos_token_ids(checkpoint.folder, config),
+        dtype=dtype,
+    )
+
+
+def _max_positions(config: PreTrainedConfig) -> int | None:
+    """Return the longest sequence whose positions do not depend on what else is computed with it.
+
+    Beyond the window that a model was first trained on, some rotary scalings ("dynamic", "longrope") follow the longest
+    sequence of a forward; a batch would change the answers of its members.
+    """
+    parameters = getattr(config, "rope_parameters", None) or {}
+    ropes = [parameters, *(value for value in parameters.values() if isinstance(value, dict))]
+    varying = [rope for rope in ropes if rope.get("rope_type") in {"dynamic", "longrope"}]
+    limits = [getattr(config, "max_position_embeddings", None)]
+    limits += [rope.get("original_max_position_embeddings") for rope in varying]
+    return min((limit for limit in limits if limit), default=None)
+
+
+def _eos_token_ids(folder: Path, config: PreTrainedConfig) -> frozenset[int]:
+    """Return the ids that end an output, from generation_config.json where there is one."""
+    ids = config.eos_token_id
+    if (folder / "generation_config.json").exists():
+        ids = GenerationConfig.from_pretrained(folder, local_files_only=True).eos_token_id or ids
+    return frozenset([ids] if isinstance(ids, int) else ids or [])
