@@ -235,6 +235,8 @@ class UnitRan:
     chunk: int | None = None
     step: int | None = None
     num_skipped: int = 0
+    tail_ready: bool = False
+    decode_due_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,7 @@ class Timeline:
     clock_us: int
     received_bytes: int = 0
     sent_bytes: int = 0
+    inside_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

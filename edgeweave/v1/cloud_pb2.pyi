@@ -132,7 +132,6 @@ class RunCloudTasksResponse(_message.Message):
 
     ATTACHED_FIELD_NUMBER: _builtins.int
     RELEASED_FIELD_NUMBER: _builtins.int
-    FAILED_FIELD_NUMBER: _builtins.int
     TIMELINE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def attached(self) -> _common_pb2.Attached:
@@ -143,10 +142,6 @@ class RunCloudTasksResponse(_message.Message):
         """KV is free."""
 
     @_builtins.property
-    def failed(self) -> _common_pb2.UnitFailed:
-        """A unit failed."""
-
-    @_builtins.property
     def timeline(self) -> _common_pb2.Timeline:
         """What the engine did."""
 
@@ -155,14 +150,13 @@ class RunCloudTasksResponse(_message.Message):
         *,
         attached: _common_pb2.Attached | None = ...,
         released: _common_pb2.Released | None = ...,
-        failed: _common_pb2.UnitFailed | None = ...,
         timeline: _common_pb2.Timeline | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "failed", b"failed", "kind", b"kind", "released", b"released", "timeline", b"timeline"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "kind", b"kind", "released", b"released", "timeline", b"timeline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "failed", b"failed", "kind", b"kind", "released", b"released", "timeline", b"timeline"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "kind", b"kind", "released", b"released", "timeline", b"timeline"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["attached", "released", "failed", "timeline"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["attached", "released", "timeline"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 

@@ -522,6 +522,8 @@ class UnitRan(_message.Message):
     NUM_TOKENS_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
     NUM_SKIPPED_FIELD_NUMBER: _builtins.int
+    TAIL_READY_FIELD_NUMBER: _builtins.int
+    DECODE_DUE_US_FIELD_NUMBER: _builtins.int
     chunk: _builtins.int
     """A prefill chunk."""
     step: _builtins.int
@@ -548,6 +550,10 @@ class UnitRan(_message.Message):
     """Plan that the engine followed."""
     num_skipped: _builtins.int
     """Rows of released sequences that were skipped."""
+    tail_ready: _builtins.bool
+    """On the edge: whether a prefill tail was ready when the unit was chosen."""
+    decode_due_us: _builtins.int
+    """In the cloud: when the next decode step was expected, if one was on its way."""
     def __init__(
         self,
         *,
@@ -564,13 +570,20 @@ class UnitRan(_message.Message):
         num_tokens: _builtins.int = ...,
         plan: _builtins.int = ...,
         num_skipped: _builtins.int = ...,
+        tail_ready: _builtins.bool = ...,
+        decode_due_us: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "step", b"step", "unit", b"unit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["begin_us", b"begin_us", "chunk", b"chunk", "decode_ready", b"decode_ready", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__decode_due_us: _TypeAlias = _typing.Literal["decode_due_us"]  # noqa: Y015
+    _WhichOneofArgType__decode_due_us: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us"]  # noqa: Y015
     _WhichOneofReturnType_unit: _TypeAlias = _typing.Literal["chunk", "step"]  # noqa: Y015
     _WhichOneofArgType_unit: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__decode_due_us) -> _WhichOneofReturnType__decode_due_us | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_unit) -> _WhichOneofReturnType_unit | None: ...
 
 Global___UnitRan: _TypeAlias = UnitRan  # noqa: Y015
@@ -617,6 +630,7 @@ class Timeline(_message.Message):
     CLOCK_US_FIELD_NUMBER: _builtins.int
     RECEIVED_BYTES_FIELD_NUMBER: _builtins.int
     SENT_BYTES_FIELD_NUMBER: _builtins.int
+    INSIDE_US_FIELD_NUMBER: _builtins.int
     idle_us: _builtins.int
     """Time in which no sequence was open."""
     clock_us: _builtins.int
@@ -625,6 +639,8 @@ class Timeline(_message.Message):
     """Hidden-state bytes received on the lanes since the last report."""
     sent_bytes: _builtins.int
     """Hidden-state bytes sent on the lanes since the last report."""
+    inside_us: _builtins.int
+    """In the cloud: time that answered units spent here, from their last row in to their result."""
     @_builtins.property
     def ran(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitRan]:
         """Units that ended, in order."""
@@ -642,10 +658,11 @@ class Timeline(_message.Message):
         clock_us: _builtins.int = ...,
         received_bytes: _builtins.int = ...,
         sent_bytes: _builtins.int = ...,
+        inside_us: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubbles", b"bubbles", "clock_us", b"clock_us", "idle_us", b"idle_us", "ran", b"ran", "received_bytes", b"received_bytes", "sent_bytes", b"sent_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubbles", b"bubbles", "clock_us", b"clock_us", "idle_us", b"idle_us", "inside_us", b"inside_us", "ran", b"ran", "received_bytes", b"received_bytes", "sent_bytes", b"sent_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,27 @@
+"""The resource rules of the scheduler, as values. Names and meanings follow MindIE's `ScheduleConfig` (L27 to L30)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds a prefill chunk, a decode step, a sequence and the queue.
+
+    `chunk_tokens` is the cut: the most tokens of one sequence in one chunk. A chunk of several sequences may hold up
+    to `prefill_budget`. Prompts of `long_prompt_tokens` or more have chunks of their own.
+    """
+
+    max_prefill_batch_size: int = 50
+    max_prefill_tokens: int = 8192
+    max_seq_len: int = 2560
+    max_batch_size: int = 200
+    chunk_tokens: int = 512
+    long_prompt_tokens: int = 2048
+    dynamic_prefill_size: bool = True
+    max_waiting: int = 1000
+    unit_deadline_ms: int = 60_000
+
+    @property
+    def prefill_budget(self) -> int:
+        """Most tokens of one prefill chunk, inclusive."""
+        return max(self.max_prefill_tokens, self.max_seq_len)

@@ -1,0 +1,86 @@
+"""Requests and their attempts, as the scheduler sees them.
+
+Knows prompt, output and limits of a request, and how far its present sequence has come. A retry is a new sequence.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from edgeweave.interleave.accounts import Need, Side
+from edgeweave.interleave.nouns import GREEDY, OpenSequence, Sampling
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request. `output` starts with what a resumed request had; times are microseconds."""
+
+    request_id: str
+    prompt: tuple[int, ...]
+    max_tokens: int
+    output: list[int] = field(default_factory=list)
+    sampling: Sampling = GREEDY
+    stop_token_ids: frozenset[int] = frozenset()
+    arrived_us: int = 0
+    deadline_us: int | None = None
+    num_emitted: int = 0
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Prompt and output: what a recompute starts from."""
+        return (*self.prompt, *self.output)
+
+    @property
+    def need(self) -> Need:
+        """KV that an attempt takes: the last token that can be sampled never enters the KV."""
+        return Need(len(self.prompt) + len(self.output), len(self.prompt) + self.max_tokens - 1)
+
+
+class Attempt(Enum):
+    """State of a sequence on the scheduler."""
+
+    PREFILLING = "prefilling"
+    DECODING = "decoding"
+    RELEASING = "releasing"
+
+
+@dataclass(slots=True, eq=False)
+class SchedulerSequence:
+    """One attempt at a request. `num_tokens` are known tokens; `issued` counts prefill tokens in chunks so far."""
+
+    number: int
+    request: Request
+    num_prefill: int
+    token_limit: int
+    num_tokens: int
+    advanced_us: int
+    issued: int = 0
+    state: Attempt = Attempt.PREFILLING
+    unreleased: set[Side] = field(default_factory=set)
+
+    @property
+    def max_kv_tokens(self) -> int:
+        """Most KV that the sequence can ever hold."""
+        return self.request.need.max_kv_tokens
+
+    @property
+    def is_live(self) -> bool:
+        """Whether results of this sequence still count."""
+        return self.state is not Attempt.RELEASING
+
+    @property
+    def may_move(self) -> bool:
+        """Whether the edge can step it by itself: its next row lies within the limit."""
+        return self.state is Attempt.DECODING and self.num_tokens <= self.token_limit
+
+    def opening(self) -> OpenSequence:
+        """Return the task that opens this sequence on the edge."""
+        request = self.request
+        return OpenSequence(
+            sequence=self.number,
+            token_ids=request.tokens,
+            num_prompt_tokens=len(request.prompt),
+            sampling=request.sampling,
+            stop_token_ids=request.stop_token_ids,
+            max_tokens=request.max_tokens,
+            token_limit=self.token_limit,
+        )
