@@ -16,9 +16,7 @@ class CloudSettings(EngineSettings):
     listen: ListenAddress = Field(
         default="127.0.0.1:50052", description="address that scheduler and edge engine dial, HOST:PORT"
     )
-    split: BodySplitText = Field(
-        default="1:1", description="layers that the edge keeps as head and tail, such as 1:1"
-    )
+    split: BodySplitText = Field(default="1:1", description="layers that the edge keeps as head and tail, such as 1:1")
     role: Literal["mixed"] = Field(
         default="mixed", description="what this engine runs: mixed, prefill and decode alike"
     )

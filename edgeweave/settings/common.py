@@ -29,9 +29,7 @@ class CommonSettings(BaseModel):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
-    ] = Field(
-        default="info", description="least severe log line that is written: debug, info, warning or error"
-    )
+    ] = Field(default="info", description="least severe log line that is written: debug, info, warning or error")
     log_format: Literal["console", "json"] = Field(
         default="console", description="form of a log line: console for people, json for machines"
     )

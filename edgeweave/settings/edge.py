@@ -13,9 +13,7 @@ class EdgeSettings(EngineSettings):
 
     section: ClassVar[str] = "edge"
 
-    listen: ListenAddress = Field(
-        default="127.0.0.1:50051", description="address that the scheduler dials, HOST:PORT"
-    )
+    listen: ListenAddress = Field(default="127.0.0.1:50051", description="address that the scheduler dials, HOST:PORT")
     split: SplitText = Field(
         default="1:1", description="layers of head and tail, such as 1:1; none: all layers are here"
     )

@@ -17,9 +17,7 @@ class EngineSettings(CommonSettings):
         default="float32",
         description="element type of weights and hidden states: float32, bfloat16 or float16",
     )
-    device: DeviceText = Field(
-        default="cpu", description="cpu, cuda or npu, with an index if need be: cuda:0"
-    )
+    device: DeviceText = Field(default="cpu", description="cpu, cuda or npu, with an index if need be: cuda:0")
     threads: Count = Field(default=1, description="CPU threads that compute, at least 1")
     kv_bytes: PositiveBytes = Field(
         default=ByteSize(1 << 30), description="memory for keys and values, in bytes or as 1GiB"

@@ -18,9 +18,7 @@ class GatewaySettings(CommonSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = Field(
         default=8000, description="TCP port that HTTP is served on, 0 to 65535; 0 takes a free one"
     )
-    scheduler: TargetAddress = Field(
-        default="127.0.0.1:50050", description="address of the scheduler, HOST:PORT"
-    )
+    scheduler: TargetAddress = Field(default="127.0.0.1:50050", description="address of the scheduler, HOST:PORT")
     model: Path = Field(description="model folder, for its tokenizer and chat template")
     model_name: OptionalText = Field(
         default=None, description="name that clients give in requests; none: the name of the model folder"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+import structlog
 from pydantic import ValidationError
 
 from edgeweave.errors import InvalidSettingsError
@@ -17,23 +18,23 @@ from edgeweave.settings.edge import EdgeSettings
 from edgeweave.settings.gateway import GatewaySettings
 from edgeweave.settings.problems import problem_lines, unknown_key_line
 from edgeweave.settings.scheduler import SchedulerSettings
+from edgeweave.settings.settings_file import NO_FILE, read_settings_file
 from edgeweave.settings.sources import (
     PREFIX,
     Entries,
     Entry,
     Key,
     entries_of_environ,
-    entries_of_mapping,
     flag_of,
     leaf_keys,
     read_flags,
 )
-from edgeweave.settings.yaml_file import parse_mapping
 
 SettingsT = TypeVar("SettingsT", bound=CommonSettings)
 
 SERVICES: tuple[type[CommonSettings], ...] = (GatewaySettings, SchedulerSettings, EdgeSettings, CloudSettings)
 COMMON = "common"
+SECTIONS = (COMMON, *(service.section for service in SERVICES))
 
 
 def load(settings: type[SettingsT], argv: Sequence[str], environ: Mapping[str, str]) -> SettingsT:
@@ -44,8 +45,9 @@ def load(settings: type[SettingsT], argv: Sequence[str], environ: Mapping[str, s
     """
     flags = read_flags(settings, argv)
     config = flags.config or environ.get(f"{PREFIX}CONFIG")
-    layers = [_read_file(Path(config)) if config else {}, entries_of_environ(environ)]
-    lines = [_unknown_flag_line(settings, flag) for flag in flags.unknown]
+    file = read_settings_file(Path(config), sections=SECTIONS) if config else NO_FILE
+    layers = [file.entries, entries_of_environ(environ)]
+    lines = [*file.problems, *(_unknown_flag_line(settings, flag) for flag in flags.unknown)]
     lines += [line for entries in layers for line in _stray_lines(entries)]
     loaded = None
     for service in SERVICES:
@@ -57,18 +59,9 @@ def load(settings: type[SettingsT], argv: Sequence[str], environ: Mapping[str, s
             lines += problem_lines(service, error, entries, require=service is settings)
     if lines or loaded is None:
         raise InvalidSettingsError("\n".join(dict.fromkeys(lines)))
+    if file.ignored and settings is SchedulerSettings:
+        structlog.get_logger().warning("settings_ignored", file=config, keys=list(file.ignored))
     return loaded
-
-
-def _read_file(path: Path) -> Entries:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise InvalidSettingsError(
-            f"{path}: {reason}; --config has to name a readable YAML or JSON file"
-        ) from error
-    return entries_of_mapping(parse_mapping(text, where=str(path)), where=path.name)
 
 
 def _common_keys() -> set[str]:
@@ -79,10 +72,9 @@ def _common_keys() -> set[str]:
 
 def _stray_lines(entries: Entries) -> Iterator[str]:
     """Yield a line for each entry that belongs to no section, or that `common` cannot hold."""
-    sections = [COMMON, *(service.section for service in SERVICES)]
     for key, entry in entries.items():
-        if key[0] not in sections:
-            yield unknown_key_line(key[:1], entry.where, legal=sections, noun="section")
+        if key[0] not in SECTIONS:
+            yield unknown_key_line(key[:1], entry.where, legal=SECTIONS, noun="section")
         elif len(key) == 1:
             if entry.value not in (None, {}):  # an empty section says nothing
                 yield f"{key[0]} ({entry.where}): {entry.value!r} is no mapping of settings"

@@ -20,12 +20,8 @@ class SchedulerSettings(CommonSettings):
 
     section: ClassVar[str] = "scheduler"
 
-    listen: ListenAddress = Field(
-        default="127.0.0.1:50050", description="address that gateway and SDK dial, HOST:PORT"
-    )
-    edge: TargetAddress = Field(
-        default="127.0.0.1:50051", description="address of the edge engine, HOST:PORT"
-    )
+    listen: ListenAddress = Field(default="127.0.0.1:50050", description="address that gateway and SDK dial, HOST:PORT")
+    edge: TargetAddress = Field(default="127.0.0.1:50051", description="address of the edge engine, HOST:PORT")
     cloud: OptionalTarget = Field(
         default="127.0.0.1:50052",
         description="address of the cloud engine, HOST:PORT; none: the edge engine holds all layers",

@@ -5,16 +5,14 @@ Knows how each source spells a key, such as `edge.tls.ca_file`: nested in the fi
 values are legal.
 """
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NoReturn
 
 from pydantic import BaseModel, ByteSize
 
-from edgeweave.errors import InvalidSettingsError
 from edgeweave.settings.common import CommonSettings
+from edgeweave.settings.flag_parser import FlagParser
 
 Key = tuple[str, ...]
 
@@ -93,23 +91,14 @@ def read_flags(settings: type[CommonSettings], argv: Sequence[str]) -> Flags:
         InvalidSettingsError: a flag without its value.
     """
     keys = dict(leaf_keys(settings, base=(settings.section,)))
-    parser = _Parser(
-        prog=f"edgeweave serve {settings.section}", description=settings.__doc__, allow_abbrev=False
-    )
+    parser = FlagParser(prog=f"edgeweave serve {settings.section}", description=settings.__doc__)
     parser.add_argument("--config", metavar="FILE", help="settings file, YAML or JSON")
     for key, description in keys.items():
-        parser.add_argument(
-            flag_of(key), dest=".".join(key), metavar="VALUE", help=description.replace("%", "%%")
-        )
+        parser.add_argument(flag_of(key), dest=".".join(key), metavar="VALUE", help=description.replace("%", "%%"))
     known, unknown = parser.parse_known_args([_dashed(argument) for argument in argv])
     given = {key: vars(known)[".".join(key)] for key in keys}
     entries = {key: Entry(text, key, flag_of(key)) for key, text in given.items() if text is not None}
     return Flags(known.config, entries, tuple(_without_values(unknown)))
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InvalidSettingsError(f"flags: {message}; --help lists all flags")
 
 
 def _dashed(argument: str) -> str:

@@ -11,24 +11,33 @@ from pydantic import AfterValidator, BeforeValidator, ByteSize, Field
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
 
 
-def _listen_address(text: str) -> str:
-    match = _ADDRESS.fullmatch(text)
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the parts of HOST:PORT; an IPv6 host is written in brackets and returned without.
+
+    Raises:
+        ValueError: `address` has another form.
+    """
+    match = _ADDRESS.fullmatch(address)
     if match is None or int(match["port"]) > 65535:  # noqa: PLR2004 (the largest TCP port)
         raise ValueError("an address is HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:50051")
+    return match["host"].strip("[]"), int(match["port"])
+
+
+def _listen_address(text: str) -> str:
+    host_and_port(text)
     return text
 
 
 def _target_address(text: str) -> str:
-    _listen_address(text)
-    if text.endswith(":0"):
+    if host_and_port(text)[1] == 0:
         raise ValueError("port 0 can be listened on, but not dialled")
     return text
 
 
 def _split_text(text: str) -> str:
-    if text != "none" and not re.fullmatch(r"\d{1,4}:\d{1,4}", text):
+    if text != "none" and not re.fullmatch(r"[1-9]\d{0,3}:[1-9]\d{0,3}", text):
         raise ValueError(
-            "a split is HEAD:TAIL in layers, such as 1:1, or none to keep all layers in one place"
+            "a split is HEAD:TAIL in layers, each at least 1, such as 1:1, or none to keep all layers in one place"
         )
     return text
 

@@ -20,9 +20,7 @@ class _StrictLoader(yaml.SafeLoader):
         if len(mapping) < len(node.value):
             written = [self.construct_object(key) for key, _ in node.value]
             twice = next(key for key in written if written.count(key) > 1)
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {twice} is written twice", node.start_mark
-            )
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice} is written twice", node.start_mark)
         return mapping
 
 
@@ -33,9 +31,7 @@ for _tag, _pattern, _starts in (
     ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
 ):
-    _StrictLoader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_starts)
-    )
+    _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_starts))
 
 
 def parse_mapping(text: str, *, where: str) -> dict[str, object]:
@@ -58,7 +54,5 @@ def parse_mapping(text: str, *, where: str) -> dict[str, object]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise InvalidSettingsError(
-            f"{where}: holds {type(content).__name__}; it has to be a mapping of sections"
-        )
+        raise InvalidSettingsError(f"{where}: holds {type(content).__name__}; it has to be a mapping of sections")
     return {str(key): value for key, value in content.items()}

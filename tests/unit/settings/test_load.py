@@ -26,9 +26,7 @@ def test_defaults_serve_a_mesh_on_loopback() -> None:
         load(EdgeSettings, ["--model", "m"], {}).listen,
         load(CloudSettings, ["--model", "m"], {}).listen,
     )
-    with pytest.raises(
-        InvalidSettingsError, match=r"^gateway\.model: is required.*EDGEWEAVE_GATEWAY__MODEL.*--model$"
-    ):
+    with pytest.raises(InvalidSettingsError, match=r"^gateway\.model: is required.*EDGEWEAVE_GATEWAY__MODEL.*--model$"):
         load(GatewaySettings, [], {})
 
 
@@ -153,3 +151,35 @@ def test_help_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_field_has_a_meaning(settings: type[GatewaySettings]) -> None:
     """No setting is without a description."""
     assert all(field.description for field in settings.model_fields.values())
+
+
+PASTED = """
+"ScheduleConfig": {
+    "maxPrefillBatchSize": 20,  # sequences
+    "maxPrefillTokens": 4096,
+    "layerwiseDisaggregated": {"nextPHeadPrior": False,},
+},
+"""
+AS_JSON = '{"BackendConfig": {"ScheduleConfig": {"maxPrefillBatchSize": 20, "maxPrefillTokens": 4096,\n'
+AS_JSON += '\t"layerwiseDisaggregated": {"nextPHeadPrior": false}}}}'
+MIXED = "scheduler: {drain_s: 5}\nBackendConfig:\n  " + PASTED.strip().rstrip(",").replace("\n", "\n  ")
+
+
+@pytest.mark.parametrize("text", [PASTED, AS_JSON, MIXED])
+def test_a_pasted_schedule_config(tmp_path: Path, text: str) -> None:
+    """MindIE's ScheduleConfig is read in its printed form and as JSON, alone and beside sections of ours."""
+    settings = load(SchedulerSettings, _written(tmp_path, text), {})
+    assert (settings.max_prefill_batch_size, settings.max_prefill_tokens, settings.plan) == (20, 4096, "1p1d")
+    assert settings.drain_s == (5.0 if text is MIXED else 30.0)
+
+
+def test_our_own_section_is_stronger_than_a_pasted_one(tmp_path: Path) -> None:
+    """What is said in our words holds; what is wrong on either side is told together."""
+    argv = _written(tmp_path, MIXED.replace("drain_s: 5", "max_prefill_tokens: 100"))
+    assert load(SchedulerSettings, argv, {}).max_prefill_tokens == 100
+    argv = _written(tmp_path, MIXED.replace("drain_s", "drains").replace("20", "yes") + "\nedge: 5")
+    with pytest.raises(InvalidSettingsError) as caught:
+        load(SchedulerSettings, argv, {})
+    lines = _lines(caught)
+    assert len(lines) == 3
+    assert lines[0].startswith("BackendConfig.ScheduleConfig.maxPrefillBatchSize: 'yes' is not legal")
