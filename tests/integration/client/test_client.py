@@ -5,8 +5,6 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from fakes.scheduler import READY, FakeScheduler, serve
-from fakes.text_model import write_model_folder
 from opentelemetry.sdk.trace import TracerProvider
 
 from edgeweave import Client
@@ -22,6 +20,8 @@ from edgeweave.errors import (
 from edgeweave.interleave.nouns import FinishReason, PlanKind, Sampling
 from edgeweave.text import TextModel
 from edgeweave.v1 import edge_pb2, scheduler_pb2
+from fakes.scheduler import READY, FakeScheduler, serve
+from fakes.text_model import write_model_folder
 
 
 def fives(num_tokens: int = 3) -> FakeScheduler:

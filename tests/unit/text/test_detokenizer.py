@@ -1,12 +1,12 @@
 """Ids to text: nothing is given too early, nothing is lost."""
 
 import pytest
-from fakes.text_model import byte_fallback_tokenizer, byte_level_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from edgeweave.text.detokenizer import Detokenizer
+from fakes.text_model import byte_fallback_tokenizer, byte_level_tokenizer
 
 BYTE_LEVEL = byte_level_tokenizer()
 BYTE_FALLBACK = byte_fallback_tokenizer()

@@ -1,13 +1,13 @@
 """Stop strings: the text before the first one, whatever pieces it comes in."""
 
 import pytest
-from fakes.text_model import byte_level_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeweave.text.detokenizer import Detokenizer
 from edgeweave.text.stop_strings import StopStrings
 from edgeweave.text.stream import TextPiece, TextStream
+from fakes.text_model import byte_level_tokenizer
 
 letters = st.text(alphabet="ab", max_size=12)
 

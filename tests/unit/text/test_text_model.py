@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.text_model import CHATML, MAX_POSITIONS, byte_level_tokenizer, write_model_folder
 from tokenizers import processors
 from transformers import PreTrainedTokenizerFast
 
 from edgeweave.errors import InvalidRequestError, ModelError, ModelNotFoundError
 from edgeweave.text import TextModel
+from fakes.text_model import CHATML, MAX_POSITIONS, byte_level_tokenizer, write_model_folder
 
 CHAT = [
     {"role": "system", "content": "Be brief."},
