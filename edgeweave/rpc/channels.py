@@ -8,20 +8,18 @@ import asyncio
 import grpc
 
 from edgeweave.errors import UnavailableError
-from edgeweave.rpc.options import Keepalive, Option, common_options, lane_options
+from edgeweave.rpc.options import DEFAULT_KEEPALIVE, Keepalive, Option, common_options, lane_options
 from edgeweave.rpc.tls import channel_credentials
 from edgeweave.settings.common import TlsSettings
 
-_DEFAULT_KEEPALIVE = Keepalive()
 
-
-def dial(target: str, *, keepalive: Keepalive = _DEFAULT_KEEPALIVE, tls: TlsSettings | None = None) -> grpc.aio.Channel:
+def dial(target: str, *, keepalive: Keepalive = DEFAULT_KEEPALIVE, tls: TlsSettings | None = None) -> grpc.aio.Channel:
     """Return a channel to `target` (`host:port`) for tasks and requests; it connects when it is used."""
     return _channel(target, [*common_options(keepalive), *_client_options()], tls)
 
 
 def dial_lane(
-    target: str, *, keepalive: Keepalive = _DEFAULT_KEEPALIVE, tls: TlsSettings | None = None
+    target: str, *, keepalive: Keepalive = DEFAULT_KEEPALIVE, tls: TlsSettings | None = None
 ) -> grpc.aio.Channel:
     """Return a channel to `target` for one lane: a TCP connection of its own, with windows for bulk transfer."""
     own_connection: Option = ("grpc.use_local_subchannel_pool", 1)

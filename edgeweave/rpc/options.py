@@ -19,6 +19,9 @@ class Keepalive:
     timeout_s: float = 10.0
 
 
+DEFAULT_KEEPALIVE = Keepalive()
+
+
 def common_options(keepalive: Keepalive) -> list[Option]:
     """Return what every channel and server sets."""
     return [
@@ -27,6 +30,8 @@ def common_options(keepalive: Keepalive) -> list[Option]:
         ("grpc.max_receive_message_length", _NO_LIMIT),
         ("grpc.keepalive_time_ms", round(keepalive.interval_s * 1000)),
         ("grpc.keepalive_timeout_ms", round(keepalive.timeout_s * 1000)),
+        # Without this one a ping is given up after a minute, whatever the keepalive says.
+        ("grpc.http2.ping_timeout_ms", round(keepalive.timeout_s * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         # Streams are silent for long in an idle mesh, and pings must go on all the same.
         ("grpc.http2.max_pings_without_data", 0),

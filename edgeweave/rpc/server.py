@@ -10,11 +10,10 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from edgeweave.errors import InvalidSettingsError
-from edgeweave.rpc.options import Keepalive, Option, common_options, lane_options
+from edgeweave.rpc.options import DEFAULT_KEEPALIVE, Keepalive, Option, common_options, lane_options
 from edgeweave.rpc.tls import server_credentials
 from edgeweave.settings.common import TlsSettings
 
-_DEFAULT_KEEPALIVE = Keepalive()
 _FEWEST_MS_BETWEEN_PINGS = 50
 
 
@@ -32,7 +31,7 @@ class GrpcServer:
         self,
         listen: str,
         *,
-        keepalive: Keepalive = _DEFAULT_KEEPALIVE,
+        keepalive: Keepalive = DEFAULT_KEEPALIVE,
         carries_lanes: bool = False,
         tls: TlsSettings | None = None,
     ) -> None:
