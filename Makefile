@@ -25,7 +25,7 @@ setup: $(READY)  ## Make or refresh the environment in .venv
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "edgeweave needs Python 3.11 or newer, and $(PYTHON) is not; say which one: make PYTHON=python3.12 $@" >&2; exit 1; }
+	  echo "edgeweave needs Python 3.11 or newer, and $(PYTHON) is not; say which one: make setup PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "environment: $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "packages: a few minutes the first time"
 	@$(INSTALL) -e '.[dev]' 2> >(grep -v ^WARNING >&2) | awk '/^Collecting / && ++n % 10 == 0 {print "  " n " found"; fflush()} \
