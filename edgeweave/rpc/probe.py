@@ -1,9 +1,10 @@
-"""Asks the service that runs beside it whether it serves: the health check of an image.
+"""Asks the service that runs beside it whether it is well: the health check of an image.
 
 `python -m edgeweave.rpc.probe edge` reads the settings that the service itself reads, from file and variables, so that
-address and certificates are written once. Exits with 0 if it serves, with 1 and one line of why if not.
+address and certificates are written once. Exits with 0 if the service is well, with 1 and one line of why if not.
 
-Knows the health service of gRPC, and the health page of the gateway. Does not know what serving takes.
+Knows the health service of gRPC, and the health page of the gateway. Asks for the process as a whole: one that waits
+for a lost link is well, and restarting it would not bring the link back.
 """
 
 import argparse
@@ -49,16 +50,14 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 def _ask_grpc(settings: SchedulerSettings | EdgeSettings | CloudSettings, *, service: str, name: str | None) -> None:
     host, _, port = settings.listen.rpartition(":")
     target = f"{_dialled(host)}:{port}"
-    full_name = f"edgeweave.v1.{service.title()}Service"
     with _channel(target, tls=settings.tls, name=name) as channel:
         try:
-            request = health_pb2.HealthCheckRequest(service=full_name)
-            answer = health_pb2_grpc.HealthStub(channel).Check(request, timeout=TIMEOUT_S)
+            answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
         except grpc.RpcError as failure:
             reason = failure.details() if hasattr(failure, "details") else failure
             raise UnavailableError(f"{service} at {target} does not answer: {reason}") from None
     if answer.status != health_pb2.HealthCheckResponse.SERVING:
-        raise UnavailableError(f"{service} at {target} does not serve now; its log says why")
+        raise UnavailableError(f"{service} at {target} is stopping, or not well; its log says why")
 
 
 def _ask_http(settings: GatewaySettings) -> None:

@@ -58,13 +58,18 @@ async def test_a_service_that_serves_is_well_although_it_listens_on_every_interf
     assert await probed("edge", EDGEWEAVE_EDGE__LISTEN=listen, EDGEWEAVE_EDGE__MODEL="/model") == 0
 
 
-async def test_a_service_that_says_it_does_not_serve_is_not_well(
-    edge: GrpcServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_service_that_cannot_serve_now_is_well_all_the_same(edge: GrpcServer) -> None:
+    """A lost link is no reason to restart who waits for it."""
     await edge.set_health(EDGE, serving=False)
     listen = f"127.0.0.1:{edge.port}"
+    assert await probed("edge", EDGEWEAVE_EDGE__LISTEN=listen, EDGEWEAVE_EDGE__MODEL="/model") == 0
+
+
+async def test_a_service_that_stops_is_not_well(edge: GrpcServer, capsys: pytest.CaptureFixture[str]) -> None:
+    await edge.set_health("", serving=False)
+    listen = f"127.0.0.1:{edge.port}"
     assert await probed("edge", EDGEWEAVE_EDGE__LISTEN=listen, EDGEWEAVE_EDGE__MODEL="/model") == 1
-    assert f"edge at {listen} does not serve now" in capsys.readouterr().err
+    assert f"edge at {listen} is stopping" in capsys.readouterr().err
 
 
 async def test_a_service_that_is_not_there_is_not_well(edge: GrpcServer, capsys: pytest.CaptureFixture[str]) -> None:
