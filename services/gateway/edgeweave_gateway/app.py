@@ -1,0 +1,54 @@
+"""The web application of the gateway.
+
+Knows its layers, from outside to inside: ids and logs, API keys, the size of bodies, paths. Does not know a server.
+"""
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+import edgeweave
+from edgeweave.clock import Clock
+from edgeweave.errors import EdgeweaveError
+from edgeweave_gateway.api_keys import ApiKeys
+from edgeweave_gateway.front import Front
+from edgeweave_gateway.http_errors import error_response, parameter_error
+from edgeweave_gateway.routes import Routes
+
+_STATUS_CLIENT_LEFT = 499
+
+
+def create_app(routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, clock: Clock) -> ASGIApp:
+    """Return the application: `routes` behind keys and limits."""
+    app = FastAPI(
+        title="edgeweave gateway",
+        version=edgeweave.__version__,
+        max_body_size=max_body_bytes,
+        redirect_slashes=False,
+    )
+    app.include_router(routes.router())
+    for kind in (EdgeweaveError, HTTPException, Exception):
+        app.add_exception_handler(kind, _tell)
+    app.add_exception_handler(RequestValidationError, _tell_parameter)
+    app.add_exception_handler(ClientDisconnect, _tell_nobody)
+    return Front(ApiKeys(app, keys=api_keys), clock=clock)
+
+
+async def _tell(_request: Request, error: Exception) -> Response:
+    return error_response(error)
+
+
+async def _tell_parameter(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise TypeError(f"{type(error).__name__} is not about parameters")
+    return error_response(parameter_error(error))
+
+
+async def _tell_nobody(_request: Request, _error: Exception) -> Response:
+    """Return an answer that only the log sees: the client closed the connection."""
+    return Response(status_code=_STATUS_CLIENT_LEFT)
