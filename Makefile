@@ -51,16 +51,18 @@ protos: $(READY)  ## Generate edgeweave/v1 from protos/
 
 .PHONY: lint
 lint: $(READY)  ## Check style, types, direction of imports, contracts and deployment
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --quiet --check . || { echo "not formatted; run: make fmt" >&2; exit 1; }
-	@$(BIN)/buf lint
-	@$(BIN)/buf format --diff --exit-code
-	@$(BIN)/python tools/protos.py check
-	@report=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$report"; exit 1; }
-	@$(BIN)/mypy
-	@$(BIN)/hadolint services/*/Dockerfile
-	@$(BIN)/docker-compose --file $(COMPOSE) --env-file deploy/compose/.env.example config --quiet
-	@echo "lint: clean"
+	@# All of them run, so that one call shows everything that is wrong.
+	@bad=0; \
+	$(BIN)/ruff check --quiet . || bad=1; \
+	$(BIN)/ruff format --quiet --check . || { echo "not formatted; run: make fmt" >&2; bad=1; }; \
+	$(BIN)/buf lint || bad=1; \
+	$(BIN)/buf format --diff --exit-code || bad=1; \
+	$(BIN)/python tools/protos.py check || bad=1; \
+	imports=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$imports"; bad=1; }; \
+	$(BIN)/mypy || bad=1; \
+	$(BIN)/hadolint services/*/Dockerfile || bad=1; \
+	$(BIN)/docker-compose --file $(COMPOSE) --env-file deploy/compose/.env.example config --quiet || bad=1; \
+	exit $$bad
 
 .PHONY: breaking
 breaking: $(READY)  ## Compare the contracts with the last tag, or with main where there is none
