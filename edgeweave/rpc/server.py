@@ -3,7 +3,9 @@
 Knows how to listen, report health and stop. Does not know any service of edgeweave.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -15,6 +17,7 @@ from edgeweave.rpc.tls import server_credentials
 from edgeweave.settings.common import TlsSettings
 
 _FEWEST_MS_BETWEEN_PINGS = 50
+_LONGEST_UNWINDING_S = 5.0
 
 
 class GrpcServer:
@@ -37,7 +40,10 @@ class GrpcServer:
     ) -> None:
         self._listen = listen
         self._tls = tls
-        self._server = grpc.aio.server(options=_server_options(keepalive, carries_lanes=carries_lanes))
+        self._calls = _OpenCalls()
+        self._server = grpc.aio.server(
+            interceptors=[self._calls], options=_server_options(keepalive, carries_lanes=carries_lanes)
+        )
         self._health = health.aio.HealthServicer()
         self._services: list[str] = []
         self._port: int | None = None
@@ -78,9 +84,13 @@ class GrpcServer:
         await self._server.wait_for_termination()
 
     async def stop(self, *, grace_s: float) -> None:
-        """Take no new calls, tell watchers of the health, let open calls end within `grace_s`, then cut them."""
+        """Take no new calls, tell watchers of the health, let open calls end within `grace_s`, then cut them.
+
+        Returns when the servicers have let go of their calls too.
+        """
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
+        await self._calls.unwound(timeout_s=_LONGEST_UNWINDING_S)
 
     def _bind(self) -> int:
         try:
@@ -92,6 +102,28 @@ class GrpcServer:
                 f"cannot listen on {self._listen}: the port is in use or the address is not ours; "
                 "choose another with --listen"
             ) from None
+
+
+class _OpenCalls(grpc.aio.ServerInterceptor):
+    """The tasks that run servicers. gRPC's own stop does not wait for those that it cancels."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def intercept_service(
+        self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: grpc.HandlerCallDetails
+    ) -> Any:
+        """Remember the task that this call runs in; changes nothing about the call."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await continuation(handler_call_details)
+
+    async def unwound(self, *, timeout_s: float) -> None:
+        """Return when no servicer runs any more, at the latest after `timeout_s`."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout_s)
 
 
 def _server_options(keepalive: Keepalive, *, carries_lanes: bool) -> list[Option]:

@@ -12,7 +12,8 @@ from edgeweave.telemetry import Attribute, SpanName, configure_logging, tracer_p
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
+def _logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("GRPC_VERBOSITY", "NONE")
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     yield
