@@ -3,6 +3,8 @@
 The only package that imports torch. Knows rows, layers and tensors; does not know chunks, sessions, lanes or time.
 """
 
+from torch import Tensor
+
 from edgeweave.model.capacity import kv_capacity_for
 from edgeweave.model.cloud import CloudModel, load_cloud
 from edgeweave.model.device import open_device
@@ -14,6 +16,7 @@ __all__ = [
     "EdgeModel",
     "NotFiniteError",
     "Sampler",
+    "Tensor",
     "kv_capacity_for",
     "load_cloud",
     "load_edge",

@@ -33,12 +33,12 @@ class Attends(Protocol):
         ...
 
 
-def attend(
+def attend(  # noqa: PLR0913, PLR0917  the signature is transformers' own
     module: nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    _mask: object,
+    attention_mask: object,  # noqa: ARG001  some models give it by name
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,

@@ -85,8 +85,12 @@ class LayerStack(nn.Module):
 
 
 class Absent(nn.Module):
-    """Stands for a module whose weights are at the other side. What it returns is replaced before the first layer."""
+    """Stands for a module whose weights are at the other side; what it returns never reaches a layer of this side."""
 
-    def forward(self, operand: Tensor) -> Tensor:
-        """Return `operand`, or a zero that broadcasts where an embedding would look up integers."""
-        return operand if operand.is_floating_point() else torch.zeros((), device=operand.device)
+    def __init__(self, *, looks_up: bool) -> None:
+        super().__init__()
+        self._looks_up = looks_up
+
+    def forward(self, operand: Tensor, *_: Any, **__: Any) -> Tensor:
+        """Return `operand`, or a zero that broadcasts where the module would look integers up in a table."""
+        return torch.zeros((), device=operand.device) if self._looks_up else operand

@@ -96,7 +96,7 @@ def _empty_outside(module: nn.Module) -> None:
         if isinstance(child, LayerStack):
             continue
         if next(child.parameters(recurse=False), None) is not None:
-            setattr(module, name, Absent())
+            setattr(module, name, Absent(looks_up=isinstance(child, nn.Embedding)))
         else:
             _empty_outside(child)
 

@@ -96,8 +96,9 @@ def _layer_calls(tree: ModelTree, layers: Sequence[nn.Module]) -> Sequence[_Call
     hooks = [module.register_forward_hook(_mark) for module in tree.model.modules() if _has_weights(module)]
     ids = torch.zeros(1, _NUM_TOKENS, dtype=torch.int64, device="meta").as_subclass(_Carried)
     positions = torch.arange(_NUM_TOKENS, device="meta").unsqueeze(0)
-    # Without a padding mask, transformers would read values of the positions to look for packed sequences.
-    unpadded = torch.ones(1, _NUM_TOKENS, dtype=torch.int64, device="meta")
+    # Without a padding mask transformers looks for packed sequences in the positions, which have no values here. This
+    # one has values, since models with recurrent layers read them.
+    unpadded = torch.ones(1, _NUM_TOKENS, dtype=torch.int64)
     name = type(tree.model).__name__
     try:
         tree.model.base_model(input_ids=ids, attention_mask=unpadded, position_ids=positions, use_cache=False)

@@ -16,6 +16,7 @@ from edgeweave.errors import ModelNotSupportedError
 
 PROBE_NAME: Final = "edgeweave-probe"
 
+_WATCH_ATTRIBUTE: Final = "edgeweave_watch"
 _CACHE_ARGUMENTS: Final = ("cache", "past_key_values", "past_key_value", "layer_past")
 _APPLIED: Final = frozenset({"scaling", "sliding_window", "softcap", "s_aux"})
 # Keys are already rotated when attention sees them, so positions change nothing there.
@@ -34,33 +35,34 @@ class LayerShape:
 
 def probe_layer(layer: nn.Module, arguments: Mapping[str, Any], *, what: str) -> LayerShape:
     """Return the shape of `layer`, called with `arguments`; raise `ModelNotSupportedError` that begins with `what`."""
-    reached = _run_to_attention(layer, arguments, what=what)
-    num_tokens = reached.query.shape[2]
-    if reached.key.shape[2] != num_tokens or reached.value.shape[2] != num_tokens:
+    seen = _run(layer, arguments, what=what)
+    if seen.key.shape[2] != seen.num_tokens or seen.value.shape[2] != seen.num_tokens:
         raise ModelNotSupportedError(f"{what} does not store one key and one value for each token")
-    for name, value in reached.told.items():
+    for name, value in seen.told.items():
         if isinstance(value, Tensor) and name not in _APPLIED | _WITHOUT_EFFECT:
             raise ModelNotSupportedError(f'{what} weighs its keys by "{name}", which edgeweave does not apply')
-    if not _is_causal(reached.mask, window=reached.told.get("sliding_window")):
+    if not _is_causal(seen.mask, window=seen.told.get("sliding_window")):
         raise ModelNotSupportedError(f"{what} uses a mask that is neither causal nor a sliding window")
-    return LayerShape(reached.module, reached.key.shape[1], reached.key.shape[3], reached.value.shape[3])
+    return LayerShape(seen.module, seen.key.shape[1], seen.key.shape[3], seen.value.shape[3])
 
 
-class _AttentionReached(Exception):  # noqa: N818  not an error: it ends the look at a layer
-    """Carries what attention was called with out of a layer."""
+@dataclass(frozen=True, slots=True)
+class _Attention:
+    """What attention was called with."""
 
-    def __init__(self, module: nn.Module, mask: Any, told: dict[str, Any], *tensors: Tensor) -> None:
-        super().__init__()
-        self.module = module
-        self.mask = mask
-        self.told = told
-        self.query, self.key, self.value = tensors  # [1, heads, tokens, dim]
+    module: nn.Module
+    num_tokens: int
+    key: Tensor  # [1, kv heads, tokens, key dim]
+    value: Tensor  # [1, kv heads, tokens, value dim]
+    mask: Any
+    told: dict[str, Any]
 
 
-class _CacheWatch:
-    """Stands for a cache and notes what a layer asks of it besides storing keys and values."""
+class _Watch:
+    """Stands for a layer's cache and its attention, and notes how the layer uses them."""
 
     def __init__(self) -> None:
+        self.attentions: list[_Attention] = []
         self.other_uses: list[str] = []
 
     def update(self, key: Tensor, value: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -72,24 +74,39 @@ class _CacheWatch:
         raise AttributeError(name)
 
 
-def _run_to_attention(layer: nn.Module, arguments: Mapping[str, Any], *, what: str) -> _AttentionReached:
-    watch = _CacheWatch()
+def _run(layer: nn.Module, arguments: Mapping[str, Any], *, what: str) -> _Attention:
+    """Run `layer` and return its one call of attention.
+
+    What fails after that call does not matter: experts, for one, read values, which there are none of.
+    """
+    watch = _Watch()
+    for module in layer.modules():
+        setattr(module, _WATCH_ATTRIBUTE, watch)
     watched = {name: watch for name in _CACHE_ARGUMENTS if name in arguments}
-    cause: Exception | None = None
+    failure: Exception | None = None
+    output: object = None
     try:
-        layer(**{**arguments, **watched})
-    except _AttentionReached as reached:
-        if not watch.other_uses:
-            return reached
+        output = layer(**{**arguments, **watched})
     except Exception as error:  # noqa: BLE001  a foreign layer fails in its own way; the reason is what counts
-        cause = error
+        failure = error
+    for module in layer.modules():
+        delattr(module, _WATCH_ATTRIBUTE)
+    reason = _reason_against(watch, output, failure)
+    if reason:
+        raise ModelNotSupportedError(f"{what} {reason}") from failure
+    return watch.attentions[0]
+
+
+def _reason_against(watch: _Watch, output: object, failure: Exception | None) -> str | None:
     if watch.other_uses:
-        reason = f'keeps a state besides keys and values (it uses "{watch.other_uses[0]}" of the cache)'
-    elif cause:
-        reason = f"cannot be followed to its attention ({one_line(cause)})"
-    else:
-        reason = "does not attend through transformers' attention interface"
-    raise ModelNotSupportedError(f"{what} {reason}") from cause
+        return f'keeps a state besides keys and values (it uses "{watch.other_uses[0]}" of the cache)'
+    if not watch.attentions and failure:
+        return f"cannot be followed to its attention ({one_line(failure)})"
+    if len(watch.attentions) != 1:
+        return f"attends {len(watch.attentions)} times through transformers' attention interface, not once"
+    if not failure and not isinstance(output, Tensor):
+        return "returns more than the hidden state"
+    return None
 
 
 def _is_causal(mask: Any, *, window: int | None) -> bool:
@@ -104,7 +121,11 @@ def _is_causal(mask: Any, *, window: int | None) -> bool:
     if window is not None:
         expected &= keys > queries - window
     zero = torch.zeros((), dtype=torch.int64)
-    return torch.equal(mask(zero, zero, queries, keys).broadcast_to(expected.shape), expected)
+    try:
+        allowed = mask(zero, zero, queries, keys)
+    except RuntimeError:  # it reads tensors of its own, as masks by chunks do; causal ones compare positions only
+        return False
+    return torch.equal(allowed.broadcast_to(expected.shape), expected)
 
 
 def one_line(error: Exception) -> str:
@@ -112,15 +133,17 @@ def one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
-def _stop_at_attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, **told: Any
+def _note_attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, **told: Any
 ) -> tuple[Tensor, None]:
-    raise _AttentionReached(module, mask, told, query, key, value)
+    watch: _Watch = getattr(module, _WATCH_ATTRIBUTE)
+    watch.attentions.append(_Attention(module, query.shape[2], key, value, attention_mask, told))
+    return query.new_empty(1, query.shape[2], query.shape[1], value.shape[3]), None
 
 
 def _mask_as_function(*_: Any, mask_function: Any, **__: Any) -> Any:
     return mask_function
 
 
-AttentionInterface.register(PROBE_NAME, _stop_at_attention)
+AttentionInterface.register(PROBE_NAME, _note_attention)
 AttentionMaskInterface.register(PROBE_NAME, _mask_as_function)

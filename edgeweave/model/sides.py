@@ -107,6 +107,10 @@ class Side:
         flat = torch.frombuffer(payload, dtype=self._dtype)
         return flat.view(num_rows, self.hidden_size).to(self.device)
 
+    def zeros(self, num_rows: int) -> Tensor:
+        """Return hidden states of zeros, [num_rows, hidden]: those of rows that are skipped."""
+        return torch.zeros(num_rows, self.hidden_size, dtype=self._dtype, device=self.device)
+
     def payload_of(self, hidden: Tensor) -> memoryview:
         """Return the bytes of `hidden` [tokens, hidden], little endian, in row order, for a lane."""
         return hidden.contiguous().cpu().view(torch.uint8).numpy().data.cast("B")

@@ -52,12 +52,23 @@ def build_tree(folder: Path, *, dtype: torch.dtype) -> ModelTree:
         raise ModelNotSupportedError(f"{folder}: quantized weights cannot be cut; save the model dequantized")
     if type(config) not in AutoModelForCausalLM._model_mapping:  # noqa: SLF001  transformers has no public question
         raise ModelNotSupportedError(f'{folder}: model type "{config.model_type}" is not a causal language model')
-    with torch.device("meta"):
-        model: PreTrainedModel = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]  # untyped there
-            config, dtype=dtype, attn_implementation=ATTENTION_NAME
-        )
-    model.train(mode=False).requires_grad_(requires_grad=False)
+    model = _without_weights(config, dtype=dtype)
     return _tree_of(model)
+
+
+def _without_weights(config: PreTrainedConfig, *, dtype: torch.dtype) -> PreTrainedModel:
+    try:
+        with torch.device("meta"):
+            model: PreTrainedModel = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]  # untyped there
+                config, dtype=dtype, attn_implementation=ATTENTION_NAME
+            )
+    except Exception as error:  # a foreign constructor fails in its own way; the reason is what counts
+        raise ModelNotSupportedError(
+            f'model type "{config.model_type}" cannot be built without weights and with ragged attention '
+            f"({type(error).__name__}: {error})"
+        ) from error
+    model.train(mode=False).requires_grad_(requires_grad=False)
+    return model
 
 
 def _read_config(folder: Path) -> PreTrainedConfig:
