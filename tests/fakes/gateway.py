@@ -1,7 +1,7 @@
-"""A gateway as it is served: real HTTP on a free port, in front of a scheduler that answers from a script."""
+"""A gateway with all its parts, in front of a scheduler that answers from a script; and real HTTP for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ import uvicorn
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.types import ASGIApp
 
 from edgeweave import Client
 from edgeweave.client.text_client import TextClient
@@ -32,7 +33,7 @@ DRAWN_SEED = 2**64 - 5
 class FakeGateway:
     """What a test needs to know of a gateway that is served."""
 
-    url: str
+    app: ASGIApp
     scheduler: FakeScheduler
     model: TextModel
     readiness: Readiness
@@ -41,15 +42,15 @@ class FakeGateway:
 
 
 @asynccontextmanager
-async def serve_gateway(
+async def compose_gateway(
     folder: Path,
     *,
     scheduler: FakeScheduler,
     api_keys: Sequence[str] = (),
     max_body_bytes: int = 1 << 20,
-    random_seed: Callable[[], int] = lambda: DRAWN_SEED,
+    behind: str | None = None,
 ) -> AsyncIterator[FakeGateway]:
-    """Serve a gateway for the model in `folder`, with `scheduler` behind it."""
+    """Put a gateway together for the model in `folder`, with `scheduler` behind it, or whoever is at `behind`."""
     model = TextModel.load(folder)
     spans = InMemorySpanExporter()
     provider = TracerProvider()
@@ -57,12 +58,12 @@ async def serve_gateway(
     stopping = asyncio.Event()
     async with (
         serve_scheduler(scheduler),
-        Client(scheduler.target) as client,
+        Client(behind or scheduler.target) as client,
         Readiness(client, interval_s=0.01, retry_s=0.01) as readiness,
     ):
         routes = Routes(
             model_name=MODEL,
-            choice_maker=ChoiceMaker(model, random_seed=random_seed),
+            choice_maker=ChoiceMaker(model, random_seed=lambda: DRAWN_SEED),
             client=TextClient(client, model),
             readiness=readiness,
             tracer=provider.get_tracer("test"),
@@ -70,15 +71,19 @@ async def serve_gateway(
             stopping=stopping,
         )
         app = create_app(routes, api_keys=api_keys, max_body_bytes=max_body_bytes, clock=ManualClock())
-        bound = listen("127.0.0.1", 0)
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server._serve([bound]))  # noqa: SLF001 - without its signal handlers
-        try:
-            yield FakeGateway(
-                f"http://127.0.0.1:{bound.getsockname()[1]}", scheduler, model, readiness, spans, stopping
-            )
-        finally:
-            stopping.set()
-            server.should_exit = True
-            await serving
+        yield FakeGateway(app, scheduler, model, readiness, spans, stopping)
+
+
+@asynccontextmanager
+async def serve_http(gateway: FakeGateway) -> AsyncIterator[str]:
+    """Serve `gateway` on a free port and yield its URL."""
+    bound = listen("127.0.0.1", 0)
+    config = uvicorn.Config(gateway.app, log_config=None, access_log=False, lifespan="off")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server._serve([bound]))  # noqa: SLF001 - without its signal handlers
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    finally:
+        gateway.stopping.set()
+        server.should_exit = True
+        await serving

@@ -27,14 +27,15 @@ class FakeScheduler:
     """What the scheduler answers, and what it was asked.
 
     `script` gives the output of a request; a stop token in it, or `max_tokens`, ends the output as the edge would.
-    After `fail_at` tokens `error` ends a stream; after `hold_at` tokens a stream waits for `release`. A peer that
-    breaks the contract is made by `first_index_shift` and `omit_finish`.
+    After `fail_at` tokens `error` ends a stream, if its request is one that `fails`; after `hold_at` tokens a stream
+    waits for `release`. A peer that breaks the contract is made by `first_index_shift` and `omit_finish`.
     """
 
     script: Callable[[Request], tuple[int, ...]]
     tokens_per_message: int = 1
     error: EdgeweaveError | None = None
     fail_at: int = 0
+    fails: Callable[[Request], bool] = lambda _: True
     hold_at: int | None = None
     first_index_shift: int = 0
     omit_finish: bool = False
@@ -45,6 +46,7 @@ class FakeScheduler:
     metadata: list[dict[str, Any]] = field(default_factory=list)
     plans: list[scheduler_pb2.SetPlanRequest] = field(default_factory=list)
     num_open: int = 0
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
     holding: asyncio.Event = field(default_factory=asyncio.Event)
     aborted: asyncio.Event = field(default_factory=asyncio.Event)
     target: str = ""
@@ -90,6 +92,8 @@ class _Servicer(scheduler_pb2_grpc.SchedulerServiceServicer):
             raise
         finally:
             fake.num_open -= 1
+            if not fake.num_open:
+                fake.idle.set()
 
     async def SetPlan(  # noqa: N802 - the same
         self, request: scheduler_pb2.SetPlanRequest, context: Any
@@ -115,7 +119,7 @@ class _Servicer(scheduler_pb2_grpc.SchedulerServiceServicer):
         output = _ended(request, fake.script(request))
         size = fake.tokens_per_message
         for start in range(first, max(len(output), first + 1), size):
-            if fake.error and start >= fake.fail_at:
+            if fake.error and start >= fake.fail_at and fake.fails(request):
                 raise fake.error
             if start == fake.hold_at:
                 fake.holding.set()

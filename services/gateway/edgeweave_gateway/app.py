@@ -16,6 +16,7 @@ import edgeweave
 from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError
 from edgeweave_gateway.api_keys import ApiKeys
+from edgeweave_gateway.body_limit import BodyLimit
 from edgeweave_gateway.front import Front
 from edgeweave_gateway.http_errors import error_response, parameter_error
 from edgeweave_gateway.routes import Routes
@@ -25,18 +26,14 @@ _STATUS_CLIENT_LEFT = 499
 
 def create_app(routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, clock: Clock) -> ASGIApp:
     """Return the application: `routes` behind keys and limits."""
-    app = FastAPI(
-        title="edgeweave gateway",
-        version=edgeweave.__version__,
-        max_body_size=max_body_bytes,
-        redirect_slashes=False,
-    )
+    app = FastAPI(title="edgeweave gateway", version=edgeweave.__version__, redirect_slashes=False)
     app.include_router(routes.router())
     for kind in (EdgeweaveError, HTTPException, Exception):
         app.add_exception_handler(kind, _tell)
     app.add_exception_handler(RequestValidationError, _tell_parameter)
     app.add_exception_handler(ClientDisconnect, _tell_nobody)
-    return Front(ApiKeys(app, keys=api_keys), clock=clock)
+    limited = BodyLimit(app, max_body_bytes=max_body_bytes)
+    return Front(ApiKeys(limited, keys=api_keys), clock=clock)
 
 
 async def _tell(_request: Request, error: Exception) -> Response:

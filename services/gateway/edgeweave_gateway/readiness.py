@@ -26,6 +26,7 @@ class Readiness:
         self._task: asyncio.Task[None] | None = None
         self._mesh: MeshState | None = None
         self._reason: str | None = "the scheduler has not answered yet"
+        self._news = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._watch())
@@ -48,6 +49,10 @@ class Readiness:
         """Most tokens of prompt and output together that the mesh has room for, where it has said so."""
         return self._mesh.max_seq_len if self._mesh is not None else None
 
+    async def news(self) -> None:
+        """Return when the scheduler tells the state of the mesh again, or stops telling it."""
+        await self._news.wait()
+
     async def _watch(self) -> None:
         while True:
             try:
@@ -64,6 +69,8 @@ class Readiness:
         if reason != self._reason:
             _log.info("readiness_changed", ready=reason is None, reason=reason)
         self._reason = reason
+        self._news.set()
+        self._news = asyncio.Event()
 
 
 def _reason_of(mesh: MeshState) -> str | None:

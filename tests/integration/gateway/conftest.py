@@ -1,4 +1,4 @@
-"""A gateway with a fresh scheduler behind it, and an OpenAI client for it."""
+"""A gateway with a fresh scheduler behind it, real HTTP for it, and an OpenAI client."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from edgeweave.text import TextModel
-from fakes.gateway import FakeGateway, serve_gateway
+from fakes.gateway import FakeGateway, compose_gateway, serve_http
 from fakes.scheduler import FakeScheduler, Request
 from fakes.text_model import write_model_folder
 
@@ -27,11 +27,17 @@ async def gateway(model_folder: Path) -> AsyncIterator[FakeGateway]:
         """Answer each prompt with a text of its own, and end it."""
         return (*model.encode(f"{ANSWER} {sum(request.prompt_token_ids)}"), 2)
 
-    async with serve_gateway(model_folder, scheduler=FakeScheduler(script=script)) as served:
+    async with compose_gateway(model_folder, scheduler=FakeScheduler(script=script)) as composed:
+        yield composed
+
+
+@pytest.fixture
+async def url(gateway: FakeGateway) -> AsyncIterator[str]:
+    async with serve_http(gateway) as served:
         yield served
 
 
 @pytest.fixture
-async def openai(gateway: FakeGateway) -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0, timeout=20) as client:
+async def openai(url: str) -> AsyncIterator[AsyncOpenAI]:
+    async with AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=20) as client:
         yield client
