@@ -132,7 +132,6 @@ def _server_options(keepalive: Keepalive, *, carries_lanes: bool) -> list[Option
     options: list[Option] = [
         *common_options(keepalive),
         ("grpc.http2.min_ping_interval_without_data_ms", fewest_ms),
-        ("grpc.http2.max_ping_strikes", 0),
         # Two servers on one port would share the calls between them instead of one failing to start.
         ("grpc.so_reuseport", 0),
     ]

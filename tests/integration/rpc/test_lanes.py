@@ -47,6 +47,16 @@ async def test_a_chunk_of_20_mb_comes_intact_both_ways(cloud: Cloud) -> None:
             assert (lane.sent_bytes, lane.received_bytes) == (len(payload), len(payload))
 
 
+async def test_a_frame_may_be_larger_than_the_usual_limit_of_a_message(cloud: Cloud) -> None:
+    """A step of many wide rows is one frame; gRPC refuses more than 4 MiB unless told otherwise."""
+    payload = bytes(8 << 20)
+    num_rows = len(payload) // ROW_BYTES
+    frame = Frame(1, 0, num_rows, num_rows, DType.FLOAT32, payload=payload)
+    async with lane_edge(cloud.target) as edge:
+        edge.lanes.prefill.send([frame])
+        assert await cloud.lanes[Lane.PREFILL].frames.get() == frame
+
+
 async def test_the_warm_up_is_measured_and_stays_between_the_lanes(cloud: Cloud) -> None:
     """Neither engine sees unit 0, and no counter of hidden states counts it."""
     async with lane_edge(cloud.target) as edge:
@@ -164,11 +174,14 @@ async def test_a_silent_link_is_noticed_by_the_cloud() -> None:
 
 
 async def test_a_quiet_session_is_no_silent_link() -> None:
-    """Pings go both ways, are allowed by both sides, and keep an idle session alive for many keepalives."""
-    often = Keepalive(interval_s=0.05, timeout_s=5)
+    """Pings without traffic are allowed by both sides; by default a server takes three for an attack and hangs up.
+
+    The edge sends one a second, however often it was told to: hence the long wait.
+    """
+    often = Keepalive(interval_s=0.2, timeout_s=5)
     async with lane_cloud(keepalive=often) as cloud, lane_edge(cloud.target, keepalive=often) as edge:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(edge.lanes.ended(), 1.0)
+            await asyncio.wait_for(edge.lanes.ended(), 4.5)
 
 
 async def test_when_one_lane_ends_the_other_ends_with_it(cloud: Cloud) -> None:
