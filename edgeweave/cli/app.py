@@ -1,0 +1,106 @@
+"""The words of the command line, with their flags and help.
+
+Knows how flags are spelled. Everything that is done is done elsewhere.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from edgeweave import __version__
+from edgeweave.cli.mesh_options import MeshOptions
+from edgeweave.cli.serve import become_service
+from edgeweave.cli.up import run_up
+from edgeweave.link.__main__ import main as run_link
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Large-model inference split by layers between a site and a distant cloud.",
+)
+
+serve_app = typer.Typer(help="Run one service; `edgeweave serve edge --help` lists the flags of the edge.")
+app.add_typer(serve_app, name="serve")
+
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""The flags of a service or of the link are its own; it explains and checks them itself."""
+
+
+@serve_app.command(context_settings=PASS_ON)
+def gateway(context: typer.Context) -> None:
+    """HTTP for clients: OpenAI-compatible, with tokenizer and chat template."""
+    become_service("gateway", context.args)
+
+
+@serve_app.command(context_settings=PASS_ON)
+def scheduler(context: typer.Context) -> None:
+    """Batching, admission and the interleave plan."""
+    become_service("scheduler", context.args)
+
+
+@serve_app.command(context_settings=PASS_ON)
+def edge(context: typer.Context) -> None:
+    """First and last layers, and sampling, on the site."""
+    become_service("edge", context.args)
+
+
+@serve_app.command(context_settings=PASS_ON)
+def cloud(context: typer.Context) -> None:
+    """The middle layers, away from the site."""
+    become_service("cloud", context.args)
+
+
+@app.command(context_settings=PASS_ON)
+def link(context: typer.Context) -> None:
+    """Run the link emulator: a TCP proxy with the delay and rate of a wide-area link; --help lists its flags."""
+    run_link(context.args)
+
+
+@app.command()
+def up(  # noqa: PLR0913 (one parameter a flag)
+    *,
+    model: Annotated[Path | None, typer.Option(help="Model folder.")] = None,
+    distance_km: Annotated[float, typer.Option(min=0, help="Fibre between site and cloud, in km.")] = 1000.0,
+    rtt_ms: Annotated[float | None, typer.Option(min=0, help="Round trip in ms, instead of a distance.")] = None,
+    bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, help="Rate of the link each way, in Gbit/s.")] = 10.0,
+    plan: Annotated[str | None, typer.Option(help="serial, 1p1d or 2p1d [2p1d]")] = None,
+    split: Annotated[str | None, typer.Option(help="Layers of head and tail at the site [1:1]")] = None,
+    centralized: Annotated[bool, typer.Option("--centralized", help="All layers in one place, no cloud.")] = False,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port of the gateway; 0: any [8000]")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file of all services, YAML or JSON.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16 [float32]")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Most decode steps in flight [1]")] = None,
+    max_prefills: Annotated[int | None, typer.Option(help="Most chunks in flight [by plan]")] = None,
+    num_segments: Annotated[int | None, typer.Option(help="Segments of a chunk [by length]")] = None,
+    log_dir: Annotated[Path | None, typer.Option(help="Folder for a log file of each part.")] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="The cloud on CPU core 1, the site on core 0.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show what the parts write.")] = False,
+) -> None:
+    """Run site, link and cloud as processes on this machine, until Ctrl-C."""
+    options = MeshOptions(
+        model=model,
+        is_centralized=centralized,
+        distance_km=distance_km,
+        rtt_ms=rtt_ms,
+        bandwidth_gbit=bandwidth_gbit,
+        port=port,
+        plan=plan,
+        split=split,
+        dtype=dtype,
+        max_steps=max_steps,
+        max_prefills=max_prefills,
+        num_segments=num_segments,
+        config=config,
+        log_dir=log_dir,
+        is_pinned=pin,
+    )
+    raise typer.Exit(asyncio.run(run_up(options, console=Console(), is_verbose=verbose)))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)

@@ -1,0 +1,139 @@
+"""The commands that make up a mesh on one machine, and the settings that they will find.
+
+Knows addresses, flags and cores. Starts nothing: everything that can be wrong is found before anything runs.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeweave.child import child_command
+from edgeweave.cli.mesh_options import MeshOptions
+from edgeweave.errors import InvalidSettingsError, ModelNotFoundError
+from edgeweave.settings import CloudSettings, CommonSettings, EdgeSettings, GatewaySettings, SchedulerSettings, load
+
+LOOPBACK = "127.0.0.1"
+LINK = "link"
+_CLOUD_CORE = 1
+_SITE_CORE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeshCommands:
+    """Commands by name, in the order of starting, and the settings of the services that others dial."""
+
+    commands: Mapping[str, list[str]]
+    gateway: GatewaySettings
+    scheduler: SchedulerSettings
+    edge: EdgeSettings
+    cloud: CloudSettings | None
+
+
+def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshCommands:
+    """Return the commands of a mesh, on ports that are free now.
+
+    Raises:
+        InvalidSettingsError: all that is wrong in options, file and variables; or the port of the gateway is taken.
+        ModelNotFoundError: there is no model where one was named.
+    """
+    flags = _service_flags(options, _free_addresses(5))
+    gateway, scheduler, edge, cloud = _load_all(flags, environ)
+    for model in dict.fromkeys([gateway.model, edge.model, cloud.model if cloud else edge.model]):
+        _check_model(model)
+    _check_port(gateway.host, gateway.port)
+    commands = {
+        name: child_command(options.modules.get(name, "edgeweave.link"), *words, core=_core(name, options))
+        for name, words in flags.items()
+    }
+    return MeshCommands(commands, gateway, scheduler, edge, cloud)
+
+
+def _service_flags(options: MeshOptions, addresses: Iterator[str]) -> dict[str, list[str]]:
+    """Return the flags of each part; what was not asked for is left out, and so left to the file."""
+    edge, scheduler = next(addresses), next(addresses)
+    model = {"config": options.config, "model": options.model}
+    flags: dict[str, list[str]] = {}
+    cloud_target = "none"
+    if not options.is_centralized:
+        cloud, cloud_target = next(addresses), next(addresses)
+        flags["cloud"] = _words(listen=cloud, split=options.split, dtype=options.dtype, **model)
+        flags[LINK] = _link_words(options, listen=cloud_target, target=cloud)
+    split = "none" if options.is_centralized else options.split
+    flags["edge"] = _words(listen=edge, split=split, dtype=options.dtype, **model)
+    flags["scheduler"] = _words(
+        listen=scheduler,
+        edge=edge,
+        cloud=cloud_target,
+        edge_cloud_target=cloud_target,
+        plan=options.plan,
+        max_steps=options.max_steps,
+        max_prefills=options.max_prefills,
+        num_segments=options.num_segments,
+        config=options.config,
+    )
+    port = next(addresses).rpartition(":")[2] if options.port == 0 else options.port
+    flags["gateway"] = _words(scheduler=scheduler, port=port, **model)
+    return {name: [*words, *options.extra_flags.get(name, ())] for name, words in flags.items()}
+
+
+def _words(**values: object) -> list[str]:
+    named = {f"--{name.replace('_', '-')}": str(value) for name, value in values.items() if value is not None}
+    return [word for pair in named.items() for word in pair]
+
+
+def _link_words(options: MeshOptions, *, listen: str, target: str) -> list[str]:
+    length = {"distance_km": options.distance_km} if options.rtt_ms is None else {"delay_ms": options.rtt_ms / 2}
+    return _words(listen=listen, target=target, bandwidth_gbit=options.bandwidth_gbit, **length)
+
+
+def _core(name: str, options: MeshOptions) -> int | None:
+    """Return the core of a part: what computes far away has one of its own, and the site has the other."""
+    if not options.is_pinned:
+        return None
+    if not {_SITE_CORE, _CLOUD_CORE} <= os.sched_getaffinity(0):
+        raise InvalidSettingsError("--pin needs the CPU cores 0 and 1, and this process may not use both")
+    return _CLOUD_CORE if name == ("edge" if options.is_centralized else "cloud") else _SITE_CORE
+
+
+def _load_all(
+    flags: Mapping[str, list[str]], environ: Mapping[str, str]
+) -> tuple[GatewaySettings, SchedulerSettings, EdgeSettings, CloudSettings | None]:
+    """Return the settings that the services will find; the errors of all of them come together."""
+    lines: list[str] = []
+    loaded: list[CommonSettings | None] = []
+    for kind in (GatewaySettings, SchedulerSettings, EdgeSettings, CloudSettings):
+        try:
+            loaded.append(load(kind, flags[kind.section], environ) if kind.section in flags else None)
+        except InvalidSettingsError as error:
+            lines += str(error).splitlines()
+    match loaded:
+        case [GatewaySettings() as gateway, SchedulerSettings() as scheduler, EdgeSettings() as edge, cloud]:
+            return gateway, scheduler, edge, cloud if isinstance(cloud, CloudSettings) else None
+        case _:
+            raise InvalidSettingsError("\n".join(dict.fromkeys(lines)))
+
+
+def _check_model(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise ModelNotFoundError(
+            f"model folder {folder}: no config.json there; name a folder with a transformers model"
+        )
+
+
+def _check_port(host: str, port: int) -> None:
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        raise InvalidSettingsError(
+            f"gateway: {host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}; give another --port"
+        ) from error
+
+
+def _free_addresses(num_addresses: int) -> Iterator[str]:
+    """Return loopback addresses whose ports are free now, each another one."""
+    with ExitStack() as closing:
+        socks = [closing.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(num_addresses)]
+        return iter(["{}:{}".format(*sock.getsockname()) for sock in socks])

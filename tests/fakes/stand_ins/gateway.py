@@ -1,0 +1,5 @@
+"""Stands in for the gateway."""
+
+from fakes.stand_ins.service import run
+
+run("gateway")
