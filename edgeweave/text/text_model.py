@@ -56,20 +56,25 @@ class TextModel:
         )
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Return the ids of `text`, with the special tokens that the model puts around a text of its own."""
-        return tuple(self.tokenizer.encode(text).ids)
+        """Return the ids of `text`, with the special tokens that the model puts around a text of its own.
+
+        Raises:
+            InvalidRequestError: `text` holds half a surrogate pair, which JSON can write and UTF-8 cannot.
+        """
+        return self._encode(text, add_special_tokens=True)
 
     def encode_chat(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the ids of a conversation that waits for its answer.
 
         Raises:
-            InvalidRequestError: the model has no template, or the template refuses the messages.
+            InvalidRequestError: the model has no template, the template refuses the messages, or one of them holds
+                half a surrogate pair.
         """
         if self.chat_template is None:
             raise InvalidRequestError("this model has no chat template; ask for a plain completion instead")
         text = self.chat_template.render(messages)
         # The template writes the special tokens itself; the tokenizer must not add a second set.
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        return self._encode(text, add_special_tokens=False)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of `token_ids`, without special tokens."""
@@ -79,6 +84,13 @@ class TextModel:
         """Return a stream for the text of one output, which goes on from `context_token_ids`."""
         detokenizer = Detokenizer(self.tokenizer, context_token_ids=context_token_ids)
         return TextStream(detokenizer, StopStrings(stop))
+
+    def _encode(self, text: str, *, add_special_tokens: bool) -> tuple[int, ...]:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequestError(f"the prompt is no Unicode text: {error.reason}") from None
+        return tuple(self.tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
 
 
 def _load_tokenizer(config: TextConfig) -> Tokenizer:

@@ -26,7 +26,13 @@ _STATUS_CLIENT_LEFT = 499
 
 def create_app(routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, clock: Clock) -> ASGIApp:
     """Return the application: `routes` behind keys and limits."""
-    app = FastAPI(title="edgeweave gateway", version=edgeweave.__version__, redirect_slashes=False)
+    app = FastAPI(
+        title="edgeweave gateway",
+        version=edgeweave.__version__,
+        redirect_slashes=False,
+        docs_url=None,  # the page would load its script from outside of the site; /openapi.json stays
+        redoc_url=None,
+    )
     app.include_router(routes.router())
     for kind in (EdgeweaveError, HTTPException, Exception):
         app.add_exception_handler(kind, _tell)

@@ -77,7 +77,7 @@ def _parameter_name(location: Sequence[int | str]) -> str:
 
 
 def _framework_response(error: HTTPException) -> JSONResponse:
-    words = {404: "there is nothing at this path; see /docs", 405: "this path has other methods; see Allow"}
+    words = {404: "there is nothing at this path; see /openapi.json", 405: "this path has other methods; see Allow"}
     body = _body(words.get(error.status_code, str(error.detail)), "invalid_request_error")
     return JSONResponse(body, error.status_code, headers=error.headers)
 

@@ -142,6 +142,23 @@ async def test_body_that_is_not_json(http: httpx.AsyncClient) -> None:
         assert (response.status_code, error_in(response)["type"]) == (400, "invalid_request_error"), content
 
 
+async def test_text_that_is_no_text(http: httpx.AsyncClient) -> None:
+    """Half a surrogate pair is JSON and no text: it is refused wherever it would become part of a prompt."""
+    headers = {"content-type": "application/json"}
+    half = b'"\\ud800"'
+    for path, content in (
+        ("completions", b'{"model": "tiny", "prompt": %s}' % half),
+        ("chat/completions", b'{"model": "tiny", "messages": [{"role": "user", "content": %s}]}' % half),
+        (
+            "chat/completions",
+            b'{"model": "tiny", "messages": [{"role": "user", "content": [{"type": "text", "text": %s}]}]}' % half,
+        ),
+    ):
+        response = await http.post(f"/v1/{path}", content=content, headers=headers)
+        assert response.status_code == 400, content
+        assert "no Unicode text: surrogates not allowed" in error_in(response)["message"]
+
+
 async def test_prompt_over_the_limit(http: httpx.AsyncClient, gateway: FakeGateway) -> None:
     """A prompt that cannot fit is refused with both numbers, before the scheduler is asked."""
     num_tokens = len(gateway.model.encode("a b" * 300))
@@ -167,6 +184,8 @@ async def test_unknown_model(http: httpx.AsyncClient) -> None:
 
 async def test_paths_and_methods(http: httpx.AsyncClient) -> None:
     """An unknown path is 404, another method 405 with the allowed ones."""
+    described = (await http.get("/openapi.json")).json()["paths"]
+    assert {"/v1/chat/completions", "/v1/completions", "/v1/models", "/health", "/ready"} <= described.keys()
     response = await http.get("/v2/chat")
     assert (response.status_code, error_in(response)["type"]) == (404, "invalid_request_error")
     response = await http.get("/v1/chat/completions")
