@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeweave.interleave.accounts import Accounts, Need
-from edgeweave.interleave.limits import Limits
-
-LARGE_SIZE = 4096
-SMALL_SIZE = 2048
-SMALL_SIZE_FROM = 1024
+from edgeweave.interleave.limits import LARGE_SIZE, SMALL_SIZE, SMALL_SIZE_FROM, Limits
 
 
 @dataclass(frozen=True, slots=True)

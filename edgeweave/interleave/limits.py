@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+LARGE_SIZE = 4096
+"""A chunk of short prompts is closed when it has this many tokens (L29)."""
+SMALL_SIZE = 2048
+"""A chunk with a prompt of `SMALL_SIZE_FROM` tokens or more is closed here."""
+SMALL_SIZE_FROM = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -25,3 +31,8 @@ class Limits:
     def prefill_budget(self) -> int:
         """Most tokens of one prefill chunk, inclusive."""
         return max(self.max_prefill_tokens, self.max_seq_len)
+
+    @property
+    def largest_chunk(self) -> int:
+        """Tokens that a chunk holds at most in practice: what the lanes are warmed with."""
+        return min(self.prefill_budget, LARGE_SIZE) if self.dynamic_prefill_size else self.prefill_budget

@@ -306,13 +306,6 @@ class LanesReady:
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
-    """Asks an engine to end its session when it is empty, at the latest after `deadline_ms`."""
-
-    deadline_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class StepRows:
     """What the first frame of a step names: its rows, in tensor order."""
 

@@ -86,3 +86,7 @@ def cut_evenly(body: Segment, *, num_segments: int) -> tuple[Segment, ...]:
         segments.append(Segment(start, stop))
         start = stop
     return tuple(segments)
+
+
+FIRST_PLAN = Plan(plan=0, kind=PlanKind.SERIAL, max_prefills=1, max_steps=1, max_batch_size=1)
+"""What an engine follows before its scheduler has sent a plan."""

@@ -81,7 +81,9 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class StopAdmission:
-    """The scheduler drains: open requests end, no new ones begin."""
+    """Open requests end and no new ones begin, until the next session."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class SchedulerCore:
     waiting: deque[Request] = field(default_factory=deque)
     session: Session | None = None
     down_reason: str = "no session yet"
-    is_draining: bool = False
+    draining_reason: str | None = None
     num_preemptions: int = 0
     num_output_tokens: int = 0
     _replanned_us: int = 0
@@ -208,7 +210,7 @@ class SchedulerCore:
             case Disconnected():
                 effects = self._disconnect(event)
             case StopAdmission():
-                self.is_draining = True
+                self.draining_reason = event.reason
                 effects = []
         return [*effects, *self.poll(now_us=now_us)]
 
@@ -240,8 +242,8 @@ class SchedulerCore:
     def _refusal(self, request: Request) -> EdgeweaveError | None:
         if request.request_id in self.requests:
             return InvalidRequestError(f"request id {request.request_id!r} is in use; choose another")
-        if self.is_draining:
-            return UnavailableError("the scheduler is draining and takes no new requests; try another or later")
+        if self.draining_reason is not None:
+            return UnavailableError(f"no new requests are taken: {self.draining_reason}; try again later")
         if self.session is None:
             return UnavailableError(f"the mesh does not serve now: {self.down_reason}; try again")
         if len(self.waiting) >= self.limits.max_waiting:
@@ -290,6 +292,7 @@ class SchedulerCore:
         capacities = {Side.EDGE: event.edge.kv} | ({Side.CLOUD: event.cloud.kv} if event.cloud else {})
         accounts = Accounts({side: Account(capacity) for side, capacity in capacities.items()})
         replay = Replay(holds_body=event.cloud is None)
+        self.draining_reason = None
         self.session = Session(event.session, event.edge.body, accounts, replay)
         if event.lanes is not None:
             self.session.rtt_us = event.lanes.rtt_us

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from edgeweave.model.capacity import kv_capacity_for
 from edgeweave.model.cloud import CloudModel, load_cloud
-from edgeweave.model.device import open_device
+from edgeweave.model.device import open_device, use_threads
 from edgeweave.model.edge import EdgeModel, load_edge
 from edgeweave.model.sampler import NotFiniteError, Sampler
 
@@ -21,4 +21,5 @@ __all__ = [
     "load_cloud",
     "load_edge",
     "open_device",
+    "use_threads",
 ]

@@ -24,6 +24,11 @@ def open_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def use_threads(num_threads: int) -> None:
+    """Let this process compute with `num_threads` CPU threads."""
+    torch.set_num_threads(num_threads)
+
+
 def _check_cuda(index: int) -> None:
     if index >= torch.cuda.device_count():
         raise InvalidSettingsError(

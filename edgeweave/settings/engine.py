@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ByteSize, Field
 
 from edgeweave.settings.common import CommonSettings
-from edgeweave.settings.values import Count, DeviceText, PositiveBytes
+from edgeweave.settings.values import Count, DeviceText, PositiveBytes, Seconds
 
 
 class EngineSettings(CommonSettings):
@@ -23,6 +23,12 @@ class EngineSettings(CommonSettings):
         default=ByteSize(1 << 30), description="memory for keys and values, in bytes or as 1GiB"
     )
     block_tokens: Count = Field(default=16, description="tokens of one KV block, at least 1")
+    keepalive_s: Seconds = Field(
+        default=2.0, description="time between two signs of life on a stream of this engine, in seconds"
+    )
+    drain_s: Seconds = Field(
+        default=10.0, description="time that open requests get to end when the engine stops, in seconds"
+    )
     frame_bytes: Annotated[int, Field(ge=4096, le=4 << 20)] = Field(
         default=262_144, description="largest payload of one hidden-state frame, in bytes, 4096 to 4194304"
     )

@@ -26,6 +26,9 @@ class SchedulerSettings(CommonSettings):
         default="127.0.0.1:50052",
         description="address of the cloud engine, HOST:PORT; none: the edge engine holds all layers",
     )
+    site: Annotated[str, Field(min_length=1)] = Field(
+        default="site", description="name of this site; the cloud sees only a digest of it, to tell sites apart"
+    )
     edge_cloud_target: OptionalTarget = Field(
         default=None,
         description="address by which the edge reaches the cloud, HOST:PORT; none: as the scheduler does",

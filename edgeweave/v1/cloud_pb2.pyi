@@ -51,24 +51,20 @@ class AttachCloud(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
-    STAGING_BYTES_FIELD_NUMBER: _builtins.int
     SITE_FIELD_NUMBER: _builtins.int
     session: _builtins.int
     """Session number; a higher one of the same site evicts a lower one."""
-    staging_bytes: _builtins.int
-    """Bytes of hidden states that the scheduler will keep in flight at most."""
     site: _builtins.bytes
     """The site, an opaque name: sessions of one site follow each other."""
     def __init__(
         self,
         *,
         session: _builtins.int = ...,
-        staging_bytes: _builtins.int = ...,
         site: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "site", b"site", "staging_bytes", b"staging_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "site", b"site"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -84,7 +80,6 @@ class RunCloudTasksRequest(_message.Message):
     CHUNK_FIELD_NUMBER: _builtins.int
     RELEASE_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
-    DRAIN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def attach(self) -> Global___AttachCloud:
         """Opens the session."""
@@ -101,10 +96,6 @@ class RunCloudTasksRequest(_message.Message):
     def plan(self) -> _common_pb2.Plan:
         """Replaces the plan."""
 
-    @_builtins.property
-    def drain(self) -> _common_pb2.Drain:
-        """Ends the engine when it is empty."""
-
     def __init__(
         self,
         *,
@@ -112,13 +103,12 @@ class RunCloudTasksRequest(_message.Message):
         chunk: _common_pb2.ChunkTask | None = ...,
         release: _common_pb2.ReleaseSequences | None = ...,
         plan: _common_pb2.Plan | None = ...,
-        drain: _common_pb2.Drain | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "drain", b"drain", "kind", b"kind", "plan", b"plan", "release", b"release"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "kind", b"kind", "plan", b"plan", "release", b"release"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "drain", b"drain", "kind", b"kind", "plan", b"plan", "release", b"release"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "kind", b"kind", "plan", b"plan", "release", b"release"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["attach", "chunk", "release", "plan", "drain"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["attach", "chunk", "release", "plan"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 

@@ -705,25 +705,3 @@ class UnitFailed(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_unit) -> _WhichOneofReturnType_unit | None: ...
 
 Global___UnitFailed: _TypeAlias = UnitFailed  # noqa: Y015
-
-@_typing.final
-class Drain(_message.Message):
-    """Asks an engine to accept no new session and to end when this one is empty."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    DEADLINE_MS_FIELD_NUMBER: _builtins.int
-    deadline_ms: _builtins.int
-    """Time after which the engine ends the session whatever is open."""
-    def __init__(
-        self,
-        *,
-        deadline_ms: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deadline_ms", b"deadline_ms"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Drain: _TypeAlias = Drain  # noqa: Y015

@@ -25,35 +25,35 @@ _sym_db = _symbol_database.Default()
 from edgeweave.v1 import common_pb2 as edgeweave_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65\x64geweave/v1/edge.proto\x12\x0c\x65\x64geweave.v1\x1a\x19\x65\x64geweave/v1/common.proto\"d\n\nAttachEdge\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x14\n\x0c\x63loud_target\x18\x02 \x01(\t\x12\x15\n\rstaging_bytes\x18\x03 \x01(\x04\x12\x18\n\x10max_chunk_tokens\x18\x04 \x01(\r\"Y\n\x08Sampling\x12\x13\n\x0btemperature\x18\x01 \x01(\x02\x12\r\n\x05top_k\x18\x02 \x01(\r\x12\r\n\x05top_p\x18\x03 \x01(\x02\x12\x11\n\x04seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x07\n\x05_seed\"\xb9\x01\n\x0cOpenSequence\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12\x19\n\x11num_prompt_tokens\x18\x03 \x01(\r\x12(\n\x08sampling\x18\x04 \x01(\x0b\x32\x16.edgeweave.v1.Sampling\x12\x16\n\x0estop_token_ids\x18\x05 \x03(\r\x12\x12\n\nmax_tokens\x18\x06 \x01(\r\x12\x13\n\x0btoken_limit\x18\x07 \x01(\r\"7\n\x0e\x45xtendSequence\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x13\n\x0btoken_limit\x18\x02 \x01(\r\"\xcc\x02\n\x13RunEdgeTasksRequest\x12*\n\x06\x61ttach\x18\x01 \x01(\x0b\x32\x18.edgeweave.v1.AttachEdgeH\x00\x12*\n\x04open\x18\x02 \x01(\x0b\x32\x1a.edgeweave.v1.OpenSequenceH\x00\x12(\n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x17.edgeweave.v1.ChunkTaskH\x00\x12.\n\x06\x65xtend\x18\x04 \x01(\x0b\x32\x1c.edgeweave.v1.ExtendSequenceH\x00\x12\x31\n\x07release\x18\x05 \x01(\x0b\x32\x1e.edgeweave.v1.ReleaseSequencesH\x00\x12\"\n\x04plan\x18\x06 \x01(\x0b\x32\x12.edgeweave.v1.PlanH\x00\x12$\n\x05\x64rain\x18\x07 \x01(\x0b\x32\x13.edgeweave.v1.DrainH\x00\x42\x06\n\x04kind\"g\n\x06Sample\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\r\n\x05index\x18\x02 \x01(\r\x12\x10\n\x08token_id\x18\x03 \x01(\r\x12*\n\x06\x66inish\x18\x04 \x01(\x0e\x32\x1a.edgeweave.v1.FinishReason\"R\n\tChunkDone\x12\r\n\x05\x63hunk\x18\x01 \x01(\x04\x12%\n\x07samples\x18\x02 \x03(\x0b\x32\x14.edgeweave.v1.Sample\x12\x0f\n\x07\x61way_us\x18\x03 \x01(\r\"g\n\x08StepDone\x12\x0c\n\x04step\x18\x01 \x01(\x04\x12%\n\x07samples\x18\x02 \x03(\x0b\x32\x14.edgeweave.v1.Sample\x12\x0f\n\x07\x61way_us\x18\x03 \x01(\r\x12\x15\n\rturnaround_us\x18\x04 \x01(\r\"9\n\nLanesReady\x12\x0e\n\x06rtt_us\x18\x01 \x01(\r\x12\x1b\n\x13prefill_bytes_per_s\x18\x02 \x01(\x04\"\xcb\x02\n\x14RunEdgeTasksResponse\x12*\n\x08\x61ttached\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.AttachedH\x00\x12)\n\x05lanes\x18\x02 \x01(\x0b\x32\x18.edgeweave.v1.LanesReadyH\x00\x12(\n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x17.edgeweave.v1.ChunkDoneH\x00\x12&\n\x04step\x18\x04 \x01(\x0b\x32\x16.edgeweave.v1.StepDoneH\x00\x12*\n\x08released\x18\x05 \x01(\x0b\x32\x16.edgeweave.v1.ReleasedH\x00\x12*\n\x06\x66\x61iled\x18\x06 \x01(\x0b\x32\x18.edgeweave.v1.UnitFailedH\x00\x12*\n\x08timeline\x18\x07 \x01(\x0b\x32\x16.edgeweave.v1.TimelineH\x00\x42\x06\n\x04kind*_\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x32h\n\x0b\x45\x64geService\x12Y\n\x0cRunEdgeTasks\x12!.edgeweave.v1.RunEdgeTasksRequest\x1a\".edgeweave.v1.RunEdgeTasksResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65\x64geweave/v1/edge.proto\x12\x0c\x65\x64geweave.v1\x1a\x19\x65\x64geweave/v1/common.proto\"M\n\nAttachEdge\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x14\n\x0c\x63loud_target\x18\x02 \x01(\t\x12\x18\n\x10max_chunk_tokens\x18\x03 \x01(\r\"Y\n\x08Sampling\x12\x13\n\x0btemperature\x18\x01 \x01(\x02\x12\r\n\x05top_k\x18\x02 \x01(\r\x12\r\n\x05top_p\x18\x03 \x01(\x02\x12\x11\n\x04seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x07\n\x05_seed\"\xb9\x01\n\x0cOpenSequence\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12\x19\n\x11num_prompt_tokens\x18\x03 \x01(\r\x12(\n\x08sampling\x18\x04 \x01(\x0b\x32\x16.edgeweave.v1.Sampling\x12\x16\n\x0estop_token_ids\x18\x05 \x03(\r\x12\x12\n\nmax_tokens\x18\x06 \x01(\r\x12\x13\n\x0btoken_limit\x18\x07 \x01(\r\"7\n\x0e\x45xtendSequence\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x13\n\x0btoken_limit\x18\x02 \x01(\r\"\xa6\x02\n\x13RunEdgeTasksRequest\x12*\n\x06\x61ttach\x18\x01 \x01(\x0b\x32\x18.edgeweave.v1.AttachEdgeH\x00\x12*\n\x04open\x18\x02 \x01(\x0b\x32\x1a.edgeweave.v1.OpenSequenceH\x00\x12(\n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x17.edgeweave.v1.ChunkTaskH\x00\x12.\n\x06\x65xtend\x18\x04 \x01(\x0b\x32\x1c.edgeweave.v1.ExtendSequenceH\x00\x12\x31\n\x07release\x18\x05 \x01(\x0b\x32\x1e.edgeweave.v1.ReleaseSequencesH\x00\x12\"\n\x04plan\x18\x06 \x01(\x0b\x32\x12.edgeweave.v1.PlanH\x00\x42\x06\n\x04kind\"g\n\x06Sample\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\r\n\x05index\x18\x02 \x01(\r\x12\x10\n\x08token_id\x18\x03 \x01(\r\x12*\n\x06\x66inish\x18\x04 \x01(\x0e\x32\x1a.edgeweave.v1.FinishReason\"R\n\tChunkDone\x12\r\n\x05\x63hunk\x18\x01 \x01(\x04\x12%\n\x07samples\x18\x02 \x03(\x0b\x32\x14.edgeweave.v1.Sample\x12\x0f\n\x07\x61way_us\x18\x03 \x01(\r\"g\n\x08StepDone\x12\x0c\n\x04step\x18\x01 \x01(\x04\x12%\n\x07samples\x18\x02 \x03(\x0b\x32\x14.edgeweave.v1.Sample\x12\x0f\n\x07\x61way_us\x18\x03 \x01(\r\x12\x15\n\rturnaround_us\x18\x04 \x01(\r\"9\n\nLanesReady\x12\x0e\n\x06rtt_us\x18\x01 \x01(\r\x12\x1b\n\x13prefill_bytes_per_s\x18\x02 \x01(\x04\"\xcb\x02\n\x14RunEdgeTasksResponse\x12*\n\x08\x61ttached\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.AttachedH\x00\x12)\n\x05lanes\x18\x02 \x01(\x0b\x32\x18.edgeweave.v1.LanesReadyH\x00\x12(\n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x17.edgeweave.v1.ChunkDoneH\x00\x12&\n\x04step\x18\x04 \x01(\x0b\x32\x16.edgeweave.v1.StepDoneH\x00\x12*\n\x08released\x18\x05 \x01(\x0b\x32\x16.edgeweave.v1.ReleasedH\x00\x12*\n\x06\x66\x61iled\x18\x06 \x01(\x0b\x32\x18.edgeweave.v1.UnitFailedH\x00\x12*\n\x08timeline\x18\x07 \x01(\x0b\x32\x16.edgeweave.v1.TimelineH\x00\x42\x06\n\x04kind*_\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x32h\n\x0b\x45\x64geService\x12Y\n\x0cRunEdgeTasks\x12!.edgeweave.v1.RunEdgeTasksRequest\x1a\".edgeweave.v1.RunEdgeTasksResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'edgeweave.v1.edge_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FINISHREASON']._serialized_start=1528
-  _globals['_FINISHREASON']._serialized_end=1623
+  _globals['_FINISHREASON']._serialized_start=1467
+  _globals['_FINISHREASON']._serialized_end=1562
   _globals['_ATTACHEDGE']._serialized_start=68
-  _globals['_ATTACHEDGE']._serialized_end=168
-  _globals['_SAMPLING']._serialized_start=170
-  _globals['_SAMPLING']._serialized_end=259
-  _globals['_OPENSEQUENCE']._serialized_start=262
-  _globals['_OPENSEQUENCE']._serialized_end=447
-  _globals['_EXTENDSEQUENCE']._serialized_start=449
-  _globals['_EXTENDSEQUENCE']._serialized_end=504
-  _globals['_RUNEDGETASKSREQUEST']._serialized_start=507
-  _globals['_RUNEDGETASKSREQUEST']._serialized_end=839
-  _globals['_SAMPLE']._serialized_start=841
-  _globals['_SAMPLE']._serialized_end=944
-  _globals['_CHUNKDONE']._serialized_start=946
-  _globals['_CHUNKDONE']._serialized_end=1028
-  _globals['_STEPDONE']._serialized_start=1030
-  _globals['_STEPDONE']._serialized_end=1133
-  _globals['_LANESREADY']._serialized_start=1135
-  _globals['_LANESREADY']._serialized_end=1192
-  _globals['_RUNEDGETASKSRESPONSE']._serialized_start=1195
-  _globals['_RUNEDGETASKSRESPONSE']._serialized_end=1526
-  _globals['_EDGESERVICE']._serialized_start=1625
-  _globals['_EDGESERVICE']._serialized_end=1729
+  _globals['_ATTACHEDGE']._serialized_end=145
+  _globals['_SAMPLING']._serialized_start=147
+  _globals['_SAMPLING']._serialized_end=236
+  _globals['_OPENSEQUENCE']._serialized_start=239
+  _globals['_OPENSEQUENCE']._serialized_end=424
+  _globals['_EXTENDSEQUENCE']._serialized_start=426
+  _globals['_EXTENDSEQUENCE']._serialized_end=481
+  _globals['_RUNEDGETASKSREQUEST']._serialized_start=484
+  _globals['_RUNEDGETASKSREQUEST']._serialized_end=778
+  _globals['_SAMPLE']._serialized_start=780
+  _globals['_SAMPLE']._serialized_end=883
+  _globals['_CHUNKDONE']._serialized_start=885
+  _globals['_CHUNKDONE']._serialized_end=967
+  _globals['_STEPDONE']._serialized_start=969
+  _globals['_STEPDONE']._serialized_end=1072
+  _globals['_LANESREADY']._serialized_start=1074
+  _globals['_LANESREADY']._serialized_end=1131
+  _globals['_RUNEDGETASKSRESPONSE']._serialized_start=1134
+  _globals['_RUNEDGETASKSRESPONSE']._serialized_end=1465
+  _globals['_EDGESERVICE']._serialized_start=1564
+  _globals['_EDGESERVICE']._serialized_end=1668
 # @@protoc_insertion_point(module_scope)

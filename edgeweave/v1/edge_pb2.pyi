@@ -52,14 +52,11 @@ class AttachEdge(_message.Message):
 
     SESSION_FIELD_NUMBER: _builtins.int
     CLOUD_TARGET_FIELD_NUMBER: _builtins.int
-    STAGING_BYTES_FIELD_NUMBER: _builtins.int
     MAX_CHUNK_TOKENS_FIELD_NUMBER: _builtins.int
     session: _builtins.int
     """Session number; a higher one evicts a lower one."""
     cloud_target: _builtins.str
     """Where the edge dials the cloud for its lanes, host:port. Empty: the edge holds all layers and dials nobody."""
-    staging_bytes: _builtins.int
-    """Bytes of hidden states that the scheduler will keep in flight at most."""
     max_chunk_tokens: _builtins.int
     """Tokens of the largest chunk, for the warm-up of the lanes."""
     def __init__(
@@ -67,12 +64,11 @@ class AttachEdge(_message.Message):
         *,
         session: _builtins.int = ...,
         cloud_target: _builtins.str = ...,
-        staging_bytes: _builtins.int = ...,
         max_chunk_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cloud_target", b"cloud_target", "max_chunk_tokens", b"max_chunk_tokens", "session", b"session", "staging_bytes", b"staging_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cloud_target", b"cloud_target", "max_chunk_tokens", b"max_chunk_tokens", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -204,7 +200,6 @@ class RunEdgeTasksRequest(_message.Message):
     EXTEND_FIELD_NUMBER: _builtins.int
     RELEASE_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
-    DRAIN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def attach(self) -> Global___AttachEdge:
         """Opens the session."""
@@ -229,10 +224,6 @@ class RunEdgeTasksRequest(_message.Message):
     def plan(self) -> _common_pb2.Plan:
         """Replaces the plan."""
 
-    @_builtins.property
-    def drain(self) -> _common_pb2.Drain:
-        """Ends the engine when it is empty."""
-
     def __init__(
         self,
         *,
@@ -242,13 +233,12 @@ class RunEdgeTasksRequest(_message.Message):
         extend: Global___ExtendSequence | None = ...,
         release: _common_pb2.ReleaseSequences | None = ...,
         plan: _common_pb2.Plan | None = ...,
-        drain: _common_pb2.Drain | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "drain", b"drain", "extend", b"extend", "kind", b"kind", "open", b"open", "plan", b"plan", "release", b"release"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "extend", b"extend", "kind", b"kind", "open", b"open", "plan", b"plan", "release", b"release"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "drain", b"drain", "extend", b"extend", "kind", b"kind", "open", b"open", "plan", b"plan", "release", b"release"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach", "chunk", b"chunk", "extend", b"extend", "kind", b"kind", "open", b"open", "plan", b"plan", "release", b"release"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["attach", "open", "chunk", "extend", "release", "plan", "drain"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["attach", "open", "chunk", "extend", "release", "plan"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 

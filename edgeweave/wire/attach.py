@@ -11,7 +11,6 @@ class AttachCloud:
     """Opens a session at the cloud engine; a higher number of the same `site` evicts a lower one."""
 
     session: int
-    staging_bytes: int
     site: bytes
 
 
@@ -25,5 +24,4 @@ class AttachEdge:
 
     session: int
     cloud_target: str | None
-    staging_bytes: int
     max_chunk_tokens: int

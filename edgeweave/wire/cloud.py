@@ -3,7 +3,6 @@
 from edgeweave.interleave.nouns import (
     Attached,
     Chunk,
-    Drain,
     Plan,
     Released,
     ReleaseSequences,
@@ -23,15 +22,13 @@ from edgeweave.wire.reports import (
 from edgeweave.wire.tasks import (
     chunk_message,
     chunk_of,
-    drain_message,
-    drain_of,
     plan_message,
     plan_of,
     release_message,
     release_of,
 )
 
-CloudTask = AttachCloud | Chunk | ReleaseSequences | Plan | Drain
+CloudTask = AttachCloud | Chunk | ReleaseSequences | Plan
 """What the scheduler tells the cloud."""
 
 CloudReport = Attached | Released | Timeline
@@ -40,12 +37,12 @@ CloudReport = Attached | Released | Timeline
 
 def attach_cloud_message(attach: AttachCloud) -> pb.AttachCloud:
     """Return the message of `attach`."""
-    return pb.AttachCloud(session=attach.session, staging_bytes=attach.staging_bytes, site=attach.site)
+    return pb.AttachCloud(session=attach.session, site=attach.site)
 
 
 def attach_cloud_of(message: pb.AttachCloud) -> AttachCloud:
     """Return the attach in `message`."""
-    return AttachCloud(message.session, message.staging_bytes, message.site)
+    return AttachCloud(message.session, message.site)
 
 
 _TASKS: Kinds[pb.RunCloudTasksRequest, CloudTask] = Kinds(
@@ -54,7 +51,6 @@ _TASKS: Kinds[pb.RunCloudTasksRequest, CloudTask] = Kinds(
     Kind("chunk", Chunk, chunk_message, chunk_of),
     Kind("release", ReleaseSequences, release_message, release_of),
     Kind("plan", Plan, plan_message, plan_of),
-    Kind("drain", Drain, drain_message, drain_of),
 )
 
 _REPORTS: Kinds[pb.RunCloudTasksResponse, CloudReport] = Kinds(

@@ -5,7 +5,6 @@ from edgeweave.interleave.nouns import (
     Attached,
     Chunk,
     ChunkDone,
-    Drain,
     ExtendSequence,
     FinishReason,
     LanesReady,
@@ -35,15 +34,13 @@ from edgeweave.wire.reports import (
 from edgeweave.wire.tasks import (
     chunk_message,
     chunk_of,
-    drain_message,
-    drain_of,
     plan_message,
     plan_of,
     release_message,
     release_of,
 )
 
-EdgeTask = AttachEdge | OpenSequence | Chunk | ExtendSequence | ReleaseSequences | Plan | Drain
+EdgeTask = AttachEdge | OpenSequence | Chunk | ExtendSequence | ReleaseSequences | Plan
 """What the scheduler tells the edge."""
 
 EdgeReport = Attached | LanesReady | ChunkDone | StepDone | Released | UnitFailed | Timeline
@@ -93,7 +90,6 @@ def attach_edge_message(attach: AttachEdge) -> pb.AttachEdge:
     return pb.AttachEdge(
         session=attach.session,
         cloud_target=attach.cloud_target or "",
-        staging_bytes=attach.staging_bytes,
         max_chunk_tokens=attach.max_chunk_tokens,
     )
 
@@ -103,7 +99,6 @@ def attach_edge_of(message: pb.AttachEdge) -> AttachEdge:
     return AttachEdge(
         session=message.session,
         cloud_target=message.cloud_target or None,
-        staging_bytes=message.staging_bytes,
         max_chunk_tokens=message.max_chunk_tokens,
     )
 
@@ -200,7 +195,6 @@ _TASKS: Kinds[pb.RunEdgeTasksRequest, EdgeTask] = Kinds(
     Kind("extend", ExtendSequence, extend_message, extend_of),
     Kind("release", ReleaseSequences, release_message, release_of),
     Kind("plan", Plan, plan_message, plan_of),
-    Kind("drain", Drain, drain_message, drain_of),
 )
 
 _REPORTS: Kinds[pb.RunEdgeTasksResponse, EdgeReport] = Kinds(

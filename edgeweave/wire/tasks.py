@@ -1,10 +1,10 @@
-"""Nouns that tell an engine what to do, the same for edge and cloud: chunks, releases, plans, drain.
+"""Nouns that tell an engine what to do, the same for edge and cloud: chunks, releases, plans.
 
 A function `x_message` makes the message of a noun, `x_of` the noun of a message. Does not know streams.
 """
 
 from edgeweave.errors import ProtocolError
-from edgeweave.interleave.nouns import Chunk, Drain, Plan, PlanKind, ReleaseSequences, Row, Segment
+from edgeweave.interleave.nouns import Chunk, Plan, PlanKind, ReleaseSequences, Row, Segment
 from edgeweave.v1 import common_pb2 as pb
 from edgeweave.wire.fields import enum_field
 
@@ -98,13 +98,3 @@ def plan_of(message: pb.Plan) -> Plan:
         max_grace_us=message.max_grace_us,
         may_fuse=message.may_fuse,
     )
-
-
-def drain_message(drain: Drain) -> pb.Drain:
-    """Return the message of `drain`."""
-    return pb.Drain(deadline_ms=drain.deadline_ms)
-
-
-def drain_of(message: pb.Drain) -> Drain:
-    """Return the drain in `message`."""
-    return Drain(message.deadline_ms)

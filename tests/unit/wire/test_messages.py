@@ -273,10 +273,10 @@ def test_an_edge_without_a_body_attaches_with_an_empty_segment() -> None:
     """Centralized: the edge holds all layers, dials nobody, and its body is empty."""
     attached = Attached(Fingerprint(b"m", b"w", 16, 0, DType.FLOAT32, 1), KvCapacity(16, 8), 0, 1, Segment(16, 16), 64)
     assert edge_report_of(edge_report_message(attached)) == attached
-    attach = AttachEdge(session=1, cloud_target=None, staging_bytes=0, max_chunk_tokens=1)
+    attach = AttachEdge(session=1, cloud_target=None, max_chunk_tokens=1)
     assert edge_task_of(edge_task_message(attach)) == attach
 
 
 def test_a_site_is_opaque_bytes() -> None:
-    attach = AttachCloud(session=2**63, staging_bytes=1, site=b"\xff\x00")
+    attach = AttachCloud(session=2**63, site=b"\xff\x00")
     assert cloud_task_of(cloud_task_message(attach)) == attach

@@ -1,0 +1,52 @@
+"""The task stream of an engine: tasks in, reports out, for one session.
+
+Knows how the stream and its session end together. Does not know which tasks there are.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, TypeVar
+
+import grpc
+
+from edgeweave.engine.port import Report
+from edgeweave.engine.session import EngineSession
+from edgeweave.engine.slot import SessionSlot
+from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError
+
+RequestT = TypeVar("RequestT")
+
+
+async def first_task(requests: AsyncIterator[RequestT]) -> RequestT:
+    """Return the first message of a task stream; ProtocolError if it ends before."""
+    async for request in requests:
+        return request
+    raise ProtocolError("the task stream ended before its first task, which must be attach")
+
+
+async def carry_tasks(
+    session: EngineSession, *, slot: SessionSlot, tasks: AsyncIterator[Any]
+) -> AsyncGenerator[Report, None]:
+    """Post tasks and yield reports until the session ends; then free its place and raise why it ended."""
+    reading = asyncio.create_task(_read(session, tasks))
+    try:
+        async for report in session.reports():
+            yield report
+    finally:
+        session.end(SessionLostError("the task stream was closed by the scheduler"))
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await asyncio.shield(slot.leave(session))
+
+
+async def _read(session: EngineSession, tasks: AsyncIterator[Any]) -> None:
+    """Post tasks until the stream ends or cannot be read."""
+    reason: EdgeweaveError = SessionLostError("the task stream was closed by the scheduler")
+    try:
+        async for task in tasks:
+            session.post(task)
+    except EdgeweaveError as error:
+        reason = error
+    except grpc.aio.BaseError as error:
+        reason = SessionLostError(f"the task stream broke: {error}")
+    session.end(reason)

@@ -1,0 +1,70 @@
+"""The composition root of the cloud engine: settings become objects, objects are served.
+
+Run by `python -m edgeweave_cloud` or `edgeweave serve cloud`.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+from edgeweave.clock import MonotonicClock
+from edgeweave.engine.serve import serve_engine
+from edgeweave.engine.worker import Worker
+from edgeweave.errors import EdgeweaveError
+from edgeweave.interleave.split import Split
+from edgeweave.model import CloudModel, kv_capacity_for, load_cloud, use_threads
+from edgeweave.rpc.cloud_service import CLOUD_SERVICE, cloud_service_handler
+from edgeweave.rpc.lane_servicer import LaneServicer
+from edgeweave.rpc.options import Keepalive
+from edgeweave.rpc.server import GrpcServer
+from edgeweave.settings import CloudSettings, load
+from edgeweave.telemetry import configure_logging
+from edgeweave_cloud.servicer import CloudServicer
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until a signal; return the exit code: 0 after an orderly stop, 2 for what the user has to change."""
+    try:
+        settings = load(CloudSettings, sys.argv[1:] if argv is None else argv, os.environ)
+        configure_logging(settings.log_level, fmt=settings.log_format, service="cloud")
+        use_threads(settings.threads)
+        asyncio.run(_serve(settings, _load(settings)))
+    except EdgeweaveError as error:
+        print(f"edgeweave cloud: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
+        return 2
+    return 0
+
+
+def _load(settings: CloudSettings) -> CloudModel:
+    split = Split.parse(settings.split)
+    kv = kv_capacity_for(
+        settings.model,
+        split=split,
+        edge=False,
+        kv_bytes=settings.kv_bytes,
+        dtype=settings.dtype,
+        block_tokens=settings.block_tokens,
+    )
+    return load_cloud(settings.model, split=split, dtype=settings.dtype, device=settings.device, kv=kv)
+
+
+async def _serve(settings: CloudSettings, model: CloudModel) -> None:
+    clock = MonotonicClock()
+    worker = Worker(clock=clock)
+    servicer = CloudServicer(
+        model,
+        worker=worker,
+        clock=clock,
+        frame_bytes=settings.frame_bytes,
+        staging_bytes=settings.staging_bytes,
+    )
+    keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
+    server = GrpcServer(settings.listen, keepalive=keepalive, carries_lanes=True, tls=settings.tls)
+    lanes = LaneServicer(servicer.accept)
+    server.add(CLOUD_SERVICE, cloud_service_handler(servicer.run_cloud_tasks, carry_frames=lanes.carry_frames))
+    await serve_engine(server, service=CLOUD_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The composition root of the edge engine: settings become objects, objects are served.
+
+Run by `python -m edgeweave_edge` or `edgeweave serve edge`.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from edgeweave.clock import MonotonicClock
+from edgeweave.engine.serve import serve_engine
+from edgeweave.engine.worker import Worker
+from edgeweave.errors import EdgeweaveError
+from edgeweave.interleave.split import Split
+from edgeweave.model import EdgeModel, kv_capacity_for, load_edge, use_threads
+from edgeweave.rpc.options import Keepalive
+from edgeweave.rpc.server import GrpcServer
+from edgeweave.settings import EdgeSettings, load
+from edgeweave.telemetry import configure_logging
+from edgeweave.v1.edge_pb2 import DESCRIPTOR
+from edgeweave.v1.edge_pb2_grpc import add_EdgeServiceServicer_to_server
+from edgeweave_edge.servicer import EdgeServicer
+
+ALL_LAYERS_HERE = "none"
+EDGE_SERVICE: str = DESCRIPTOR.services_by_name["EdgeService"].full_name
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until a signal; return the exit code: 0 after an orderly stop, 2 for what the user has to change."""
+    try:
+        settings = load(EdgeSettings, sys.argv[1:] if argv is None else argv, os.environ)
+        configure_logging(settings.log_level, fmt=settings.log_format, service="edge")
+        use_threads(settings.threads)
+        asyncio.run(_serve(settings, _load(settings)))
+    except EdgeweaveError as error:
+        print(f"edgeweave edge: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
+        return 2
+    return 0
+
+
+def _load(settings: EdgeSettings) -> EdgeModel:
+    split = Split.parse(settings.split) if settings.split != ALL_LAYERS_HERE else None
+    kv = kv_capacity_for(
+        settings.model,
+        split=split,
+        edge=True,
+        kv_bytes=settings.kv_bytes,
+        dtype=settings.dtype,
+        block_tokens=settings.block_tokens,
+    )
+    return load_edge(settings.model, split=split, dtype=settings.dtype, device=settings.device, kv=kv)
+
+
+async def _serve(settings: EdgeSettings, model: EdgeModel) -> None:
+    clock = MonotonicClock()
+    worker = Worker(clock=clock)
+    servicer = EdgeServicer(model, worker=worker, clock=clock, settings=settings)
+    keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
+    server = GrpcServer(settings.listen, keepalive=keepalive, tls=settings.tls)
+    server.add(EDGE_SERVICE, partial(add_EdgeServiceServicer_to_server, servicer))
+    await serve_engine(server, service=EDGE_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The edge engine's session on the compute thread: tokens in, head, tail, sampled tokens out.
+
+Knows tensors, head, tail and sampler. The core says what runs when, and which rows a step has.
+"""
+
+from typing import Any
+
+from edgeweave.clock import Clock
+from edgeweave.engine.arrival import Arrival
+from edgeweave.engine.port import Port
+from edgeweave.engine.runner import CoreRunner
+from edgeweave.interleave.edge_core import EdgeCore
+from edgeweave.interleave.effects import DropUnit, RunHead, RunTail, SendPiece
+from edgeweave.interleave.nouns import Lane
+from edgeweave.model import EdgeModel, Sampler, Tensor
+from edgeweave.model.live_rows import live_mask, live_rows, spread_live
+from edgeweave.wire.frames import Frame
+
+
+class EdgeRunner(CoreRunner[EdgeCore]):
+    """Runs heads, tails and turnarounds.
+
+    `_returned` holds [tokens, hidden] of units that came back; `_leaving` pieces that are about to be sent. An engine
+    that holds all layers puts the output of the head where what comes back would be.
+    """
+
+    def __init__(self, core: EdgeCore, *, model: EdgeModel, sampler: Sampler, port: Port, clock: Clock) -> None:
+        super().__init__(core, port=port, clock=clock)
+        self._model = model
+        self._sampler = sampler
+        self._returned: dict[tuple[Lane, int], Tensor] = {}
+        self._leaving: dict[tuple[Lane, int], Tensor] = {}
+        self._sent_us: dict[tuple[Lane, int], int] = {}
+
+    def take(self, event: Any) -> None:
+        """Give the core a task, or a frame; with the last frame of a unit comes its hidden state."""
+        if not isinstance(event, Arrival):
+            super().take(event)
+            return
+        if event.payload is not None:
+            unit = (event.frame.lane, event.frame.unit)
+            self._returned[unit] = self._model.hidden_from(event.payload, event.frame.num_rows)
+        super().take(event.frame)
+
+    def compute(self, effect: RunHead | RunTail) -> tuple[int, ...]:
+        """Run a piece of a head, or of a tail with its draws.
+
+        Next: edgeweave_scheduler.driver.Driver.feed
+        """
+        if isinstance(effect, RunHead):
+            self._run_head(effect)
+            return ()
+        return self._run_tail(effect)
+
+    def send(self, effect: SendPiece) -> None:
+        """Send a piece of a unit up its lane, while the next piece is computed.
+
+        Next: edgeweave_cloud.runner.CloudRunner.compute
+        """
+        unit = (effect.lane, effect.unit)
+        sent_us = self._sent_us.setdefault(unit, self.clock.now_us())
+        if effect.row_stop == effect.num_rows:
+            del self._sent_us[unit]
+        frame = Frame(
+            effect.unit,
+            row_start=effect.row_start,
+            num_rows=effect.num_rows,
+            dtype=self._model.facts.dtype,
+            sent_us=sent_us,
+            rows=effect.rows,
+        )
+        self.port.send(effect.lane, frame, self._model.payload_of(self._leaving.pop(unit)))
+
+    def forget(self, effect: DropUnit) -> None:
+        """Forget a unit's hidden state."""
+        unit = (effect.lane, effect.unit)
+        self._returned.pop(unit, None)
+        self._leaving.pop(unit, None)
+        self._sent_us.pop(unit, None)
+
+    def free(self, sequences: tuple[int, ...]) -> None:
+        """Free KV."""
+        self._model.free(sequences)
+
+    def close(self) -> None:
+        """Free everything of the session."""
+        self._returned.clear()
+        self._leaving.clear()
+        self._model.free(tuple(self.core.sequences))
+
+    def _run_head(self, effect: RunHead) -> None:
+        live = live_rows(effect.rows, effect.live)
+        num_tokens = effect.row_stop - effect.row_start
+        if live:
+            piece = spread_live(self._model.run_head(live, effect.token_ids), effect.rows, effect.live)
+        else:
+            piece = self._model.zeros(num_tokens)
+        unit = (effect.lane, effect.unit)
+        if not self.core.holds_body:
+            self._leaving[unit] = piece
+            return
+        if unit not in self._returned:
+            self._returned[unit] = piece if num_tokens == effect.num_rows else self._model.zeros(effect.num_rows)
+        if num_tokens < effect.num_rows:
+            self._returned[unit][effect.row_start : effect.row_stop] = piece
+
+    def _run_tail(self, effect: RunTail) -> tuple[int, ...]:
+        live = live_rows(effect.rows, effect.live)
+        if not live:
+            return ()
+        hidden = self._returned[effect.lane, effect.unit][effect.row_start : effect.row_stop]
+        if len(live) < len(effect.rows):
+            hidden = hidden[live_mask(effect.rows, effect.live).to(hidden.device)]
+        place = {row: index for index, row in enumerate(live)}
+        final = [place[effect.rows[draw.row]] for draw in effect.draws]
+        logits = self._model.run_tail(live, hidden, final=final)
+        samplings, indices = [d.sampling for d in effect.draws], [d.index for d in effect.draws]
+        return tuple(self._sampler.sample(logits, samplings, indices))

@@ -1,0 +1,126 @@
+"""Drives the scheduler's core on the event loop: events in, effects out, one timer.
+
+Knows who waits for answers and where the task streams are. Decides nothing.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import structlog
+
+from edgeweave.clock import Clock
+from edgeweave.errors import EdgeweaveError, InvalidRequestError, SessionLostError
+from edgeweave.interleave.accounts import Side
+from edgeweave.interleave.requests import Request
+from edgeweave.interleave.scheduler_core import (
+    Cancel,
+    Connected,
+    Disconnected,
+    Emit,
+    EndSession,
+    Refuse,
+    SchedulerCore,
+    SchedulerEffect,
+    SchedulerEvent,
+    ToEngine,
+)
+from edgeweave_scheduler.task_stream import TaskStream
+
+_log = structlog.get_logger(__name__)
+
+Answer = Emit | EdgeweaveError
+
+
+class Driver:
+    """Owns the core. All methods belong to the event loop."""
+
+    def __init__(self, core: SchedulerCore, *, clock: Clock) -> None:
+        self.core = core
+        self.clock = clock
+        self._answers: dict[str, asyncio.Queue[Answer]] = {}
+        self._streams: Mapping[Side, TaskStream] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle = asyncio.Event()
+
+    def open(self, request: Request) -> asyncio.Queue[Answer]:
+        """Submit a request; its answers come through the queue, the last a finish or an error."""
+        answers: asyncio.Queue[Answer] = asyncio.Queue()
+        if request.request_id in self.core.requests:
+            answers.put_nowait(InvalidRequestError(f"request id {request.request_id!r} is in use; choose another"))
+            return answers
+        self._answers[request.request_id] = answers
+        self.feed(request)
+        return answers
+
+    def close(self, request_id: str) -> None:
+        """The client is gone; abort the request if it still runs."""
+        if self._answers.pop(request_id, None) is not None:
+            self.feed(Cancel(request_id))
+
+    def connect(self, event: Connected, streams: Mapping[Side, TaskStream]) -> None:
+        """A session serves over these streams."""
+        self._streams = streams
+        self.feed(event)
+
+    def disconnect(self, reason: str) -> None:
+        """The session is over."""
+        self._streams = {}
+        self.feed(Disconnected(reason))
+
+    def feed(self, event: SchedulerEvent) -> None:
+        """Give the core an event and carry out what follows.
+
+        Next: edgeweave_scheduler.task_stream.TaskStream.send
+        """
+        self._carry_out(self.core.on(event, now_us=self.clock.now_us()))
+
+    async def idle(self) -> None:
+        """Return when no request is open and no sequence holds blocks."""
+        while not self.core.is_idle:
+            self._idle.clear()
+            await self._idle.wait()
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._carry_out(self.core.poll(now_us=self.clock.now_us()))
+
+    def _carry_out(self, effects: list[SchedulerEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case ToEngine():
+                    self._send(effect)
+                case Emit():
+                    self._answer(effect.request_id, effect, is_last=effect.finish is not None)
+                case Refuse():
+                    self._answer(effect.request_id, effect.error, is_last=True)
+                case EndSession():
+                    self._end_session(effect.reason)
+        self._set_timer()
+        if self.core.is_idle:
+            self._idle.set()
+
+    def _send(self, effect: ToEngine) -> None:
+        stream = self._streams.get(effect.side)
+        if stream is not None:
+            stream.send(effect.task)
+
+    def _answer(self, request_id: str, answer: Answer, *, is_last: bool) -> None:
+        answers = self._answers.get(request_id)
+        if answers is not None:
+            answers.put_nowait(answer)
+        if is_last:
+            self._answers.pop(request_id, None)
+
+    def _end_session(self, reason: str) -> None:
+        _log.error("session_must_end", reason=reason)
+        for stream in self._streams.values():
+            stream.end(SessionLostError(reason))
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        wake_us = self.core.wake_us()
+        if wake_us is not None:
+            delay_s = max(0, wake_us - self.clock.now_us()) / 1_000_000
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)

@@ -1,0 +1,61 @@
+"""The state of the mesh as a message: what `WatchMesh` streams."""
+
+from edgeweave.interleave.accounts import Account, Side
+from edgeweave.interleave.scheduler_core import SchedulerCore, Session
+from edgeweave.interleave.totals import EngineTotals
+from edgeweave.v1 import common_pb2
+from edgeweave.v1 import scheduler_pb2 as pb
+from edgeweave.wire.messages import plan_message
+from edgeweave_scheduler.keeper import SessionKeeper
+
+
+def mesh_message(core: SchedulerCore, keeper: SessionKeeper) -> pb.WatchMeshResponse:
+    """Return the present state of the mesh."""
+    message = pb.WatchMeshResponse(
+        state=pb.SessionState.ValueType(keeper.state.value),
+        session=keeper.number,
+        reason=keeper.reason or "",
+        plan=plan_message(core.plan),
+        num_waiting=len(core.waiting),
+        num_preemptions=core.num_preemptions,
+        num_output_tokens=core.num_output_tokens,
+        max_seq_len=core.limits.max_seq_len,
+    )
+    if core.session is not None:
+        _add_session(message, core.session)
+    return message
+
+
+def _add_session(message: pb.WatchMeshResponse, session: Session) -> None:
+    totals = session.totals
+    num_live = len(session.live)
+    message.num_running = num_live
+    message.num_releasing = len(session.sequences) - num_live
+    message.num_chunks = len(session.chunks)
+    message.num_chunks_done = totals.num_chunks_done
+    message.num_steps_done = totals.num_steps_done
+    message.num_departures = session.replay.num_departures
+    message.rtt_us = session.rtt_us
+    message.prefill_bytes_per_s = session.prefill_bytes_per_s
+    message.outside_us = totals.outside_us
+    message.hidden_share = totals.hidden_share
+    for side, account in session.accounts.sides.items():
+        target = message.edge if side is Side.EDGE else message.cloud
+        target.CopyFrom(_engine_message(totals.engines[side], account))
+
+
+def _engine_message(totals: EngineTotals, account: Account) -> pb.EngineState:
+    return pb.EngineState(
+        busy_us=totals.busy_us,
+        bubbles=[
+            pb.BubbleSum(cause=common_pb2.BubbleCause.ValueType(cause), total_us=total_us)
+            for cause, total_us in sorted(totals.bubbles_us.items())
+        ],
+        idle_us=totals.idle_us,
+        num_units=totals.num_units,
+        num_skipped_rows=totals.num_skipped_rows,
+        num_blocks=account.capacity.num_blocks,
+        num_free_blocks=account.num_free,
+        received_bytes=totals.received_bytes,
+        sent_bytes=totals.sent_bytes,
+    )

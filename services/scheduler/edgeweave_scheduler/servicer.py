@@ -1,0 +1,128 @@
+"""The scheduler's gRPC face: requests in, tokens out, plans, and the state of the mesh.
+
+Knows messages and streams. A thin layer over the driver.
+"""
+
+import asyncio
+import secrets
+import uuid
+from collections.abc import AsyncIterator
+
+import structlog
+from opentelemetry.propagate import extract
+from opentelemetry.trace import Tracer
+
+from edgeweave.errors import EdgeweaveError
+from edgeweave.interleave.nouns import PlanKind
+from edgeweave.interleave.plans import PlanRequest
+from edgeweave.interleave.requests import Request
+from edgeweave.interleave.scheduler_core import Emit
+from edgeweave.rpc.status import Context, telling_errors
+from edgeweave.telemetry import Attribute, SpanName
+from edgeweave.v1 import edge_pb2
+from edgeweave.v1 import scheduler_pb2 as pb
+from edgeweave.v1.scheduler_pb2_grpc import SchedulerServiceServicer
+from edgeweave.wire.fields import enum_field
+from edgeweave.wire.messages import plan_message
+from edgeweave_scheduler.admission import request_of
+from edgeweave_scheduler.driver import Answer, Driver
+from edgeweave_scheduler.keeper import SessionKeeper
+from edgeweave_scheduler.mesh_message import mesh_message
+
+SHORTEST_INTERVAL_MS = 10
+_log = structlog.get_logger(__name__)
+
+
+class SchedulerServicer(SchedulerServiceServicer):
+    """Serves clients."""
+
+    def __init__(self, driver: Driver, *, keeper: SessionKeeper, tracer: Tracer) -> None:
+        self._driver = driver
+        self._keeper = keeper
+        self._tracer = tracer
+
+    async def Generate(  # noqa: N802 - named by the contract
+        self, message: pb.GenerateRequest, context: Context
+    ) -> AsyncIterator[pb.GenerateResponse]:
+        """Generate tokens for one prompt, as they come.
+
+        Next: edgeweave_scheduler.driver.Driver.open
+        """
+        async with telling_errors(context):
+            request = request_of(
+                message,
+                now_us=self._driver.clock.now_us(),
+                new_id=lambda: uuid.uuid4().hex,
+                new_seed=lambda: secrets.randbits(63),
+            )
+            parent = extract(
+                {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+            )
+            with self._tracer.start_as_current_span(SpanName.GENERATE, context=parent) as span:
+                span.set_attribute(Attribute.REQUEST_ID, request.request_id)
+                span.set_attribute(Attribute.NUM_PROMPT_TOKENS, len(request.prompt))
+                async for response in self._answer(request):
+                    yield response
+                span.set_attribute(Attribute.NUM_OUTPUT_TOKENS, len(request.output))
+
+    async def SetPlan(self, message: pb.SetPlanRequest, context: Context) -> pb.SetPlanResponse:  # noqa: N802 - named by the contract
+        """Replace the plan in force."""
+        async with telling_errors(context):
+            self._driver.feed(_plan_request_of(message))
+            _log.info("plan_set", plan=self._driver.core.plan)
+            return pb.SetPlanResponse(plan=plan_message(self._driver.core.plan))
+
+    async def WatchMesh(  # noqa: N802 - named by the contract
+        self, message: pb.WatchMeshRequest, context: Context
+    ) -> AsyncIterator[pb.WatchMeshResponse]:
+        """Stream the state of the mesh until the caller leaves."""
+        async with telling_errors(context):
+            interval_s = max(message.interval_ms, SHORTEST_INTERVAL_MS) / 1000
+            while True:
+                yield mesh_message(self._driver.core, self._keeper)
+                await asyncio.sleep(interval_s)
+
+    async def _answer(self, request: Request) -> AsyncIterator[pb.GenerateResponse]:
+        answers = self._driver.open(request)
+        try:
+            while True:
+                emits = _waiting(await answers.get(), answers)
+                response = _response(request, emits)
+                yield response
+                if emits[-1].finish is not None:
+                    return
+        finally:
+            self._driver.close(request.request_id)
+
+
+def _waiting(first: Answer, answers: "asyncio.Queue[Answer]") -> list[Emit]:
+    """Return `first` and what waits behind it; an error after tokens is left for the next call."""
+    if isinstance(first, EdgeweaveError):
+        raise first
+    emits = [first]
+    while emits[-1].finish is None and not answers.empty():
+        answer = answers.get_nowait()
+        if isinstance(answer, EdgeweaveError):
+            answers.put_nowait(answer)  # nothing comes after an error, so it is the last again
+            break
+        emits.append(answer)
+    return emits
+
+
+def _response(request: Request, emits: list[Emit]) -> pb.GenerateResponse:
+    last = emits[-1]
+    response = pb.GenerateResponse(first_index=emits[0].index, token_ids=[emit.token_id for emit in emits])
+    if last.finish is not None:
+        response.finish = edge_pb2.FinishReason.ValueType(last.finish)
+        response.usage.num_prompt_tokens = len(request.prompt)
+        response.usage.num_output_tokens = last.index + 1
+    return response
+
+
+def _plan_request_of(message: pb.SetPlanRequest) -> PlanRequest:
+    return PlanRequest(
+        kind=enum_field(message, "kind", kind=PlanKind),
+        max_prefills=message.max_prefills or None,
+        max_steps=message.max_steps or None,
+        num_segments=message.num_segments or None,
+    )
