@@ -41,7 +41,7 @@ class MeshOptions:
     log_dir: Path | None = None
     is_pinned: bool = False
     start_deadline_s: float = 180.0
-    stop_deadline_s: float = 10.0
+    stop_deadline_s: float = 20.0
     extra_flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=lambda: SERVICE_MODULES)
 
