@@ -128,17 +128,17 @@ def _shape_of(layer: nn.Module, call: _Call, *, tree: ModelTree) -> LayerShape:
     hidden_size = tree.config.hidden_size
     if not isinstance(call.hidden, Tensor) or call.hidden.shape != (1, _NUM_TOKENS, hidden_size):
         raise ModelNotSupportedError(f"{what} takes more than one residual stream [tokens, {hidden_size}]")
-    arguments = _named(layer, call)
+    hidden = call.hidden.as_subclass(Tensor)
+    arguments = _named(layer, hidden, call)
     for name, value in arguments.items():
-        if value is not call.hidden:
-            _check_argument(name, value, what=what)
+        _check_argument(name, value, what=what)
     return probe_layer(layer, arguments, what=what)
 
 
-def _named(layer: nn.Module, call: _Call) -> Mapping[str, Any]:
+def _named(layer: nn.Module, hidden: Tensor, call: _Call) -> Mapping[str, Any]:
     """Return the arguments of `call` under their names."""
     signature = inspect.signature(layer.forward)
-    arguments = signature.bind(call.hidden, *call.args, **call.kwargs).arguments
+    arguments = signature.bind(hidden, *call.args, **call.kwargs).arguments
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             arguments |= arguments.pop(parameter.name, {})
