@@ -102,6 +102,7 @@ class OpenLane:
             reading.cancel()
             writing.cancel()
             await asyncio.wait((reading, writing))
+            self._unsent.clear()
 
     async def _read(self, on_frame: Callable[[Frame], None]) -> None:
         while (message := await self._stream.read()) is not grpc.aio.EOF:

@@ -87,6 +87,7 @@ async def lane_edge(
     session: int = SESSION,
     max_chunk_tokens: int = 64,
     connect_timeout_s: float = 5.0,
+    timeout_s: float = 30.0,
     keepalive: Keepalive = DEFAULT_KEEPALIVE,
 ) -> AsyncIterator[Edge]:
     """Open the lanes of a session to `target`."""
@@ -97,6 +98,7 @@ async def lane_edge(
         max_chunk_tokens=max_chunk_tokens,
         keepalive=keepalive,
         connect_timeout_s=connect_timeout_s,
+        timeout_s=timeout_s,
     )
     async with open_lanes(
         target,
