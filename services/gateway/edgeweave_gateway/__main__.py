@@ -25,7 +25,7 @@ from edgeweave_gateway.app import create_app
 from edgeweave_gateway.choices import ChoiceMaker
 from edgeweave_gateway.readiness import Readiness
 from edgeweave_gateway.routes import Routes
-from edgeweave_gateway.server import listen, serve
+from edgeweave_gateway.server import listen, serve, url_of
 
 _log = structlog.get_logger(__name__)
 
@@ -64,8 +64,7 @@ async def _serve(settings: GatewaySettings, text_model: TextModel, bound: socket
             max_body_bytes=settings.max_body_bytes,
             clock=MonotonicClock(),
         )
-        host, port = bound.getsockname()[:2]
-        _log.info("serving", url=f"http://{host}:{port}", model=routes.model_name, scheduler=settings.scheduler)
+        _log.info("serving", url=url_of(bound), model=routes.model_name, scheduler=settings.scheduler)
         try:
             await serve(app, bound, stopping=stopping)
         finally:

@@ -96,7 +96,7 @@ class Routes:
         replies: Replies,
         operation: str,
     ) -> Response:
-        """Answer one request. Next: Generation.pieces."""
+        """Answer one request. Next: Client.generate."""
         self._require_model(body.model)
         span = start_span(
             self.tracer,

@@ -44,6 +44,12 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
+def url_of(bound: socket.socket) -> str:
+    """Return the URL under which `bound` is reached."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 async def serve(app: ASGIApp, bound: socket.socket, *, stopping: asyncio.Event) -> None:
     """Serve `app` until SIGTERM or SIGINT; then answers may end, and `stopping` ends those that take long."""
     config = uvicorn.Config(

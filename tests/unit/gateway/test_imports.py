@@ -16,11 +16,13 @@ def test_no_heavy_imports() -> None:
 
 
 def test_package_without_grpc() -> None:
-    """The package itself names its client without loading gRPC; asking for the client loads it."""
+    """The package names its client without loading gRPC; the client loads it, and needs no tokenizer for ids."""
     code = (
         "import sys, edgeweave\n"
-        "print('Client' in dir(edgeweave), 'grpc' in sys.modules, edgeweave.Client.__name__, 'grpc' in sys.modules)"
+        "before = 'grpc' in sys.modules\n"
+        "name = edgeweave.Client.__name__\n"
+        "print('Client' in dir(edgeweave), before, name, 'grpc' in sys.modules, 'tokenizers' in sys.modules)"
     )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - its own words
-    assert result.stdout.split() == ["True", "False", "Client", "True"]
+    assert result.stdout.split() == ["True", "False", "Client", "True", "False"]

@@ -10,10 +10,11 @@ from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from edgeweave.clock import ManualClock
-from edgeweave.errors import AuthenticationError, UnavailableError
+from edgeweave.errors import AuthenticationError, InvalidSettingsError, UnavailableError
 from edgeweave_gateway.api_keys import ApiKeys
 from edgeweave_gateway.front import Front
 from edgeweave_gateway.presence import while_connected
+from edgeweave_gateway.server import listen, url_of
 
 
 def http_scope(path: str = "/v1/models", **headers: str) -> dict[str, Any]:
@@ -146,3 +147,23 @@ async def test_work_that_ends_by_itself() -> None:
     assert await while_connected(nothing_more, result(5)) == 2
     with pytest.raises(ZeroDivisionError):
         await while_connected(nothing_more, result(0))
+
+
+@pytest.mark.parametrize(("host", "url"), [("127.0.0.1", "http://127.0.0.1:"), ("::1", "http://[::1]:")])
+def test_url(host: str, url: str) -> None:
+    """The URL of either family can be pasted into a client."""
+    with listen(host, 0) as bound:
+        assert url_of(bound) == f"{url}{bound.getsockname()[1]}"
+
+
+def test_port_in_use() -> None:
+    """Of two gateways on one port the second one says so, at once."""
+    with listen("127.0.0.1", 0) as bound, pytest.raises(InvalidSettingsError, match="choose another with --port"):
+        listen("127.0.0.1", bound.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_foreign_address(host: str) -> None:
+    """An address that is not ours is named."""
+    with pytest.raises(InvalidSettingsError, match=f"cannot serve HTTP on {host}:0"):
+        listen(host, 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import processors
+from tokenizers import Tokenizer, processors
 from transformers import PreTrainedTokenizerFast
 
 from edgeweave.errors import InvalidRequestError, ModelError, ModelNotFoundError
@@ -46,6 +46,15 @@ TEMPLATES = {
 }
 
 
+def with_bos() -> Tokenizer:
+    """Return a tokenizer that puts a first token before each text."""
+    tokenizer = byte_level_tokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<|im_start|> $A", special_tokens=[("<|im_start|>", 1)]
+    )
+    return tokenizer
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_chat_equals_transformers(tmp_path: Path, name: str) -> None:
     """A template renders, and a conversation is encoded, as `apply_chat_template` does it."""
@@ -66,11 +75,7 @@ def test_chat_equals_transformers(tmp_path: Path, name: str) -> None:
 )
 def test_special_tokens_of_completions(tmp_path: Path, config: dict[str, Any]) -> None:
     """A plain text gets the special tokens of `tokenizer.json`, whatever else the folder says, as there."""
-    tokenizer = byte_level_tokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<|im_start|> $A", special_tokens=[("<|im_start|>", 1)]
-    )
-    folder = write_model_folder(tmp_path, tokenizer=tokenizer, **config)
+    folder = write_model_folder(tmp_path, tokenizer=with_bos(), **config)
     reference = PreTrainedTokenizerFast.from_pretrained(folder)
     text = "The capital of France"
     assert list(TextModel.load(folder).encode(text)) == reference(text)["input_ids"]
@@ -78,8 +83,10 @@ def test_special_tokens_of_completions(tmp_path: Path, config: dict[str, Any]) -
 
 def test_chat_has_one_bos(tmp_path: Path) -> None:
     """A template that writes the first token itself gets no second one from the tokenizer."""
-    folder = write_model_folder(tmp_path, chat_template="{{ bos_token }}hello", add_bos_token=True)
-    assert TextModel.load(folder).encode_chat(CHAT).count(1) == 1
+    folder = write_model_folder(tmp_path, tokenizer=with_bos(), chat_template="{{ bos_token }}hello")
+    model = TextModel.load(folder)
+    assert model.encode("hello")[0] == 1
+    assert model.encode_chat(CHAT) == model.encode("hello")
 
 
 def test_facts_of_the_folder(tmp_path: Path) -> None:
