@@ -12,7 +12,7 @@ from rich.console import Console
 
 from edgeweave import __version__
 from edgeweave.cli.mesh_options import MeshOptions
-from edgeweave.cli.serve import become_service
+from edgeweave.cli.serve import become_service, require_packages
 from edgeweave.cli.up import run_up
 from edgeweave.link.__main__ import main as run_link
 
@@ -98,6 +98,33 @@ def up(  # noqa: PLR0913 (one parameter a flag)
         is_pinned=pin,
     )
     raise typer.Exit(asyncio.run(run_up(options, console=Console(), is_verbose=verbose)))
+
+
+@app.command()
+def demo(
+    *,
+    model: Annotated[Path | None, typer.Option(help="Model folder [the embedded model]")] = None,
+    distance_km: Annotated[float, typer.Option(min=0, help="Fibre between site and cloud, in km.")] = 1000.0,
+    bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, help="Rate of the link each way, in Gbit/s.")] = 10.0,
+    plan: Annotated[str | None, typer.Option(help="serial, 1p1d or 2p1d [2p1d]")] = None,
+    split: Annotated[str | None, typer.Option(help="Layers of head and tail at the site [1:1]")] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 32,
+    cache: Annotated[Path, typer.Option(help="Folder that keeps the embedded model.")] = Path(".cache/models"),
+) -> None:
+    """Answer real questions over an emulated link, and check every token against one process."""
+    require_packages("demo")
+    from edgeweave.cli.demo import run_demo  # noqa: PLC0415 (needs packages that the other commands do not)
+
+    options = MeshOptions(
+        model=model,
+        distance_km=distance_km,
+        bandwidth_gbit=bandwidth_gbit,
+        port=0,
+        plan=plan,
+        split=split,
+        dtype="float32",
+    )
+    raise typer.Exit(asyncio.run(run_demo(options, cache=cache, max_tokens=max_tokens, console=Console())))
 
 
 @app.command()

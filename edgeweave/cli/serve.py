@@ -13,6 +13,7 @@ from edgeweave.cli.mesh_options import SERVICE_MODULES
 from edgeweave.errors import InvalidSettingsError
 
 _EXTRAS = {
+    "demo": ("demo", ("httpx", "tokenizers", "fastapi", "torch", "transformers", "gguf")),
     "gateway": ("gateway", ("fastapi", "uvicorn", "tokenizers", "jinja2")),
     "edge": ("engine", ("torch", "transformers", "safetensors", "numpy")),
     "cloud": ("engine", ("torch", "transformers", "safetensors", "numpy")),
@@ -25,11 +26,20 @@ def become_service(service: str, arguments: Sequence[str]) -> NoReturn:
     Raises:
         InvalidSettingsError: packages are missing; names the extra that brings them.
     """
-    extra, packages = _EXTRAS.get(service, ("", ()))
+    require_packages(service)
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", SERVICE_MODULES[service], *arguments])  # noqa: S606 (no shell)
+
+
+def require_packages(part: str) -> None:
+    """Check that what a service or the demo needs is installed.
+
+    Raises:
+        InvalidSettingsError: packages are missing; names the extra that brings them.
+    """
+    extra, packages = _EXTRAS.get(part, ("", ()))
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         raise InvalidSettingsError(
-            f"serve {service}: not installed: {', '.join(missing)}; run: pip install 'edgeweave[{extra}]'"
+            f"{part}: not installed: {', '.join(missing)}; run: pip install 'edgeweave[{extra}]'"
         )
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", SERVICE_MODULES[service], *arguments])  # noqa: S606 (no shell)

@@ -58,7 +58,7 @@ def test_a_service_without_its_packages_names_the_extra(
     """An engine that is started where torch is not installed says what to install."""
     monkeypatch.setattr(serve_module, "find_spec", lambda name: None if name == "torch" else object())
     assert run(["serve", "cloud"]) == 2
-    assert capsys.readouterr().err == ("serve cloud: not installed: torch; run: pip install 'edgeweave[engine]'\n")
+    assert capsys.readouterr().err == ("cloud: not installed: torch; run: pip install 'edgeweave[engine]'\n")
 
 
 def test_the_command_imports_no_framework_and_no_service() -> None:

@@ -1,0 +1,71 @@
+"""How the cloud spent a stretch of time: the difference of two states of the mesh.
+
+Knows sums and shares. Does not know how a mesh is asked.
+"""
+
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from edgeweave.client import Client, EngineState, MeshState
+from edgeweave.errors import UnavailableError
+from edgeweave.interleave.nouns import BubbleCause
+
+_INTERVAL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CloudUse:
+    """What the cloud did while requests were open, and what crossed the link meanwhile."""
+
+    busy_us: int
+    bubbles_us: dict[BubbleCause, int]
+    link_bytes: int
+    hidden_share: float
+    rtt_us: int
+
+    @property
+    def open_us(self) -> int:
+        """Time with requests open."""
+        return self.busy_us + sum(self.bubbles_us.values())
+
+    def share(self, time_us: int) -> float:
+        """Return which share of the time with requests open `time_us` is."""
+        return time_us / self.open_us if self.open_us else 0.0
+
+
+def cloud_use(before: MeshState, after: MeshState) -> CloudUse:
+    """Return what the cloud did between two states of one session.
+
+    Raises:
+        UnavailableError: there is no cloud, or another session began.
+    """
+    if before.cloud is None or after.cloud is None or before.session != after.session:
+        raise UnavailableError("the session with the cloud broke while it was measured; ask again")
+    bubbles_us = {
+        cause: time_us - before.cloud.bubbles_us.get(cause, 0) for cause, time_us in after.cloud.bubbles_us.items()
+    }
+    return CloudUse(
+        busy_us=after.cloud.busy_us - before.cloud.busy_us,
+        bubbles_us={cause: time_us for cause, time_us in bubbles_us.items() if time_us},
+        link_bytes=_link_bytes(after.cloud) - _link_bytes(before.cloud),
+        hidden_share=after.hidden_share,
+        rtt_us=after.rtt_us,
+    )
+
+
+async def read_state(client: Client) -> MeshState:
+    """Return the state of the mesh once no request is open and the cloud has reported since then."""
+    quiet: EngineState | None = None
+    async with aclosing(client.watch_mesh(interval_s=_INTERVAL_S)) as states:
+        async for state in states:
+            if state.cloud is None or state.num_running or state.num_waiting or state.num_releasing:
+                quiet = None
+            elif quiet is None:
+                quiet = state.cloud
+            elif state.cloud.idle_us > quiet.idle_us:  # idle time is reported after what came before it
+                return state
+    raise UnavailableError("the scheduler stopped telling the state of the mesh")
+
+
+def _link_bytes(cloud: EngineState) -> int:
+    return cloud.received_bytes + cloud.sent_bytes
