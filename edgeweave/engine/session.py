@@ -13,7 +13,7 @@ import structlog
 from edgeweave.engine.arrival import Staging
 from edgeweave.engine.port import Report
 from edgeweave.engine.worker import Runner, Worker
-from edgeweave.errors import EdgeweaveError
+from edgeweave.errors import EdgeweaveError, ProtocolError
 from edgeweave.interleave.nouns import Lane, Timeline
 from edgeweave.rpc.open_lane import OpenLane
 from edgeweave.wire.frames import Frame, Payload, cut_rows
@@ -47,7 +47,9 @@ class EngineSession:
         self._worker.open(runner)
 
     def add_lane(self, lane: OpenLane) -> None:
-        """Let the session send on a lane."""
+        """Let the session send on a lane; ProtocolError if it has that lane already."""
+        if lane.lane in self._lanes:
+            raise ProtocolError(f"session {self.number} opened its {lane.lane.name.lower()} lane twice")
         self._lanes[lane.lane] = lane
 
     def post(self, event: object) -> None:

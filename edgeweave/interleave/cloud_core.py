@@ -36,7 +36,7 @@ from edgeweave.interleave.nouns import (
     UnitRan,
 )
 from edgeweave.interleave.plans import MAX_IN_FLIGHT
-from edgeweave.interleave.trips import CleanTrip
+from edgeweave.interleave.trips import CleanTrips
 
 CloudEvent = Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded
 
@@ -105,7 +105,7 @@ class CloudCore:
     _grace_from_us: int | None = None
     _open: Open | None = None
     _deferred: list[ReleaseSequences] = field(default_factory=list)
-    _trips: dict[Lane, CleanTrip] = field(default_factory=lambda: {lane: CleanTrip() for lane in Lane})
+    _trips: CleanTrips = field(default_factory=CleanTrips)
 
     @property
     def is_running(self) -> bool:
@@ -145,6 +145,7 @@ class CloudCore:
         if isinstance(choice, Wait):
             self._grace_from_us = now_us if self._grace_from_us is None else self._grace_from_us
             return []
+        self._grace_from_us = self._grace_from_us if choice is not None else None
         if choice is None:
             return []
         effect = self._begin_segment() if choice is Work.PREFILL else self._begin_step()
@@ -188,7 +189,7 @@ class CloudCore:
         self.sequences[row.sequence] = CloudSequence()
 
     def _take_frame(self, frame: FrameArrived, now_us: int) -> list[CloudEffect]:
-        self._trips[frame.lane].observe(sent_us=frame.sent_us, arrived_us=now_us)
+        self._trips.observe(frame, now_us=now_us)
         return (
             self._take_chunk_frame(frame, now_us)
             if frame.lane is Lane.PREFILL
@@ -277,10 +278,10 @@ class CloudCore:
     def _ending(self, effect: RunSegment | RunStep) -> Ending:
         if isinstance(effect, RunStep):
             step = self.steps[effect.step.step]
-            arrival_us = self._trips[Lane.DECODE].clean_arrival_us(sent_us=step.first_sent_us)
+            arrival_us = self._trips.clean_arrival_us(Lane.DECODE, sent_us=step.first_sent_us)
             return Ending(BubbleCause.AWAIT_DECODE_HIDDEN, None, arrival_us, self._grace_from_us)
         chunk = self.chunks[effect.chunk.chunk]
-        arrival_us = self._trips[Lane.PREFILL].clean_arrival_us(sent_us=chunk.first_sent_us)
+        arrival_us = self._trips.clean_arrival_us(Lane.PREFILL, sent_us=chunk.first_sent_us)
         announced_us = chunk.announced_us if self._decode_due_us is None else None
         return Ending(BubbleCause.AWAIT_PREFILL_HIDDEN, announced_us, arrival_us, self._grace_from_us)
 

@@ -3,8 +3,11 @@
 Knows how far each chunk and step has come. Does not know sequences, and decides nothing.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from edgeweave.errors import ProtocolError
+from edgeweave.interleave.effects import FrameArrived
 from edgeweave.interleave.nouns import Chunk, Row, Sample, StepRows
 from edgeweave.interleave.rows import rows_between
 
@@ -19,22 +22,58 @@ class Piece:
 
 
 @dataclass(slots=True)
-class EdgeChunk:
-    """A chunk on the edge. Counts are tensor rows; times are microseconds, `None` until they happen."""
+class Away:
+    """What left for the cloud and comes back. Counts are tensor rows; times are microseconds, `None` until they happen.
 
-    task: Chunk
-    headed: int = 0
+    `sent_us` and `returned_us` are this engine's clock, `far_sent_us` the cloud's.
+    """
+
+    num_rows: int
     arrived: int = 0
-    tailed: int = 0
     sent_us: int | None = None
     returned_us: int | None = None
     far_sent_us: int = 0
-    samples: list[Sample] = field(default_factory=list)
 
     @property
-    def num_rows(self) -> int:
-        """Tensor rows of the chunk."""
-        return self.task.num_tokens
+    def away_us(self) -> int:
+        """From the first frame sent to the last one received."""
+        if self.sent_us is None or self.returned_us is None:
+            return 0
+        return self.returned_us - self.sent_us
+
+    def take(self, frame: FrameArrived, *, now_us: int) -> None:
+        """Count what a frame brought back; ProtocolError if it belongs to a unit of another size."""
+        if frame.num_rows != self.num_rows:
+            raise ProtocolError(
+                f"{frame.lane.name.lower()} unit {frame.unit} left with {self.num_rows} rows "
+                f"and came back with {frame.num_rows}"
+            )
+        self.far_sent_us = frame.sent_us
+        self.arrived += frame.row_stop - frame.row_start
+        if self.arrived == self.num_rows:
+            self.returned_us = now_us
+
+    def come_back(self, *, now_us: int) -> None:
+        """Be back at once: there is no cloud."""
+        self.arrived, self.returned_us = self.num_rows, now_us
+
+
+class EdgeChunk(Away):
+    """A chunk on the edge: how far its head and its tail have come."""
+
+    __slots__ = ("headed", "samples", "tailed", "task")
+
+    def __init__(self, task: Chunk) -> None:
+        super().__init__(task.num_tokens)
+        self.task = task
+        self.headed = 0
+        self.tailed = 0
+        self.samples: list[Sample] = []
+
+    @property
+    def number(self) -> int:
+        """The chunk's number."""
+        return self.task.chunk
 
     @property
     def head_is_done(self) -> bool:
@@ -50,6 +89,31 @@ class EdgeChunk:
         """Return the next piece of at most `max_tokens` rows from `start`."""
         stop = min(start + max_tokens, self.num_rows)
         return Piece(start, stop, rows_between(self.task.rows, start=start, stop=stop))
+
+    def end_head(self, piece: Piece, *, now_us: int) -> None:
+        """A piece of the head ran; the first one is sent now."""
+        self.headed = piece.stop
+        self.sent_us = now_us if self.sent_us is None else self.sent_us
+
+    def come_back(self, *, now_us: int) -> None:
+        """Be back at once, when the whole head ran: there is no cloud."""
+        if self.head_is_done:
+            super().come_back(now_us=now_us)
+
+
+class EdgeStep(Away):
+    """A step that is away."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: StepRows) -> None:
+        super().__init__(task.num_tokens)
+        self.task = task
+
+    @property
+    def number(self) -> int:
+        """The step's number."""
+        return self.task.step
 
 
 @dataclass(slots=True)
@@ -78,16 +142,27 @@ class EdgeChunks:
 
 
 @dataclass(slots=True)
-class EdgeStep:
-    """A step that is away. It is back when all rows arrived."""
+class EdgeSteps:
+    """Steps that are away, oldest first. Their numbers rise and are given here."""
 
-    task: StepRows
-    arrived: int = 0
-    sent_us: int = 0
-    returned_us: int | None = None
-    far_sent_us: int = 0
+    away: dict[int, EdgeStep] = field(default_factory=dict)
+    _last: int = 0
 
-    @property
-    def num_rows(self) -> int:
-        """Tensor rows of the step."""
-        return self.task.num_tokens
+    def make(self, rows: tuple[Row, ...]) -> EdgeStep:
+        """Return the next step, of `rows`; it has not left yet."""
+        self._last += 1
+        return EdgeStep(StepRows(self._last, rows))
+
+    def leave(self, step: EdgeStep, *, now_us: int) -> None:
+        """Send `step` off."""
+        step.sent_us = now_us
+        self.away[step.number] = step
+
+    def first_back(self) -> EdgeStep | None:
+        """Return the first step that is back, if any."""
+        return next((step for step in self.away.values() if step.returned_us is not None), None)
+
+    def rows_away(self) -> Iterator[Row]:
+        """Yield the rows of all steps that are away."""
+        for step in self.away.values():
+            yield from step.task.rows

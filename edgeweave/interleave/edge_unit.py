@@ -1,0 +1,57 @@
+"""The unit that runs on the edge now, and what is reported of it when it ends."""
+
+from dataclasses import dataclass, field
+
+from edgeweave.interleave.choices import EdgeView, EdgeWork
+from edgeweave.interleave.edge_work import EdgeChunk, EdgeStep, Piece
+from edgeweave.interleave.effects import Draw, EdgeEffect
+from edgeweave.interleave.nouns import Row, Sample, Stage, UnitRan
+
+_STAGES = {EdgeWork.HEAD: Stage.HEAD, EdgeWork.TAIL: Stage.TAIL, EdgeWork.TURNAROUND: Stage.TURNAROUND}
+
+
+@dataclass(slots=True)
+class EdgeUnit:
+    """One unit. A turnaround is one unit of two runs: the tail of `back`, then the head of `next`.
+
+    A head or tail is a `piece` of `chunk`. `after` holds what is done and told once the turnaround is over.
+    """
+
+    work: EdgeWork
+    view: EdgeView
+    plan: int
+    chunk: EdgeChunk | None = None
+    piece: Piece | None = None
+    back: EdgeStep | None = None
+    next: EdgeStep | None = None
+    live: tuple[bool, ...] = ()
+    draws: tuple[Draw, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    num_skipped: int = 0
+    after: list[EdgeEffect] = field(default_factory=list)
+
+    def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
+        """Return the report of this unit."""
+        step = self.back or self.next
+        rows = self._rows(step)
+        return UnitRan(
+            stage=_STAGES[self.work],
+            start=self.piece.start if self.piece is not None else 0,
+            stop=self.piece.stop if self.piece is not None else sum(row.num_tokens for row in rows),
+            begin_us=begin_us,
+            end_us=end_us,
+            prefill_ready=self.view.head_ready,
+            tail_ready=self.view.tail_ready,
+            decode_ready=self.view.turnaround_ready,
+            num_rows=len(rows) - self.num_skipped,
+            num_tokens=sum(row.num_tokens for row in rows),
+            plan=self.plan,
+            chunk=self.chunk.task.chunk if self.chunk is not None else None,
+            step=step.task.step if self.chunk is None and step is not None else None,
+            num_skipped=self.num_skipped,
+        )
+
+    def _rows(self, step: EdgeStep | None) -> tuple[Row, ...]:
+        if self.piece is not None:
+            return self.piece.rows
+        return step.task.rows if step is not None else ()
