@@ -51,19 +51,22 @@ async def test_stop_string_ends_the_request(gateway: FakeGateway, url: str) -> N
         await gateway.scheduler.aborted.wait()
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_gateway_that_stops(gateway: FakeGateway, url: str, *, stream: bool) -> None:
-    """When the gateway stops, an answer that takes long ends with an error that says so."""
+async def test_gateway_that_stops(gateway: FakeGateway, url: str) -> None:
+    """When the gateway stops, answers that take long end with an error that says so: a status, or an event."""
     gateway.scheduler.hold_at = 2
     async with httpx.AsyncClient(base_url=url) as http:
-        asking = asyncio.create_task(http.post("/v1/chat/completions", json={**CHAT, "stream": stream}))
-        await gateway.scheduler.holding.wait()
-        gateway.stopping.set()
-        response = await asking
-    assert "the gateway is stopping; send the request again" in response.text
-    assert response.status_code == (200 if stream else 503)
+        asking = asyncio.create_task(http.post("/v1/chat/completions", json=CHAT))
+        async with http.stream("POST", "/v1/chat/completions", json={**CHAT, "stream": True}) as streamed:
+            await gateway.scheduler.holding.wait()
+            gateway.stopping.set()
+            whole = await asking
+            events = (await streamed.aread()).decode().strip().split("\n\n")
+    text = "the gateway is stopping; send the request again"
+    assert (whole.status_code, whole.json()["error"]["message"]) == (503, text)
+    assert events[-1].startswith("event: error\n")
+    assert text in events[-1]
     async with asyncio.timeout(5):
-        await gateway.scheduler.aborted.wait()
+        await gateway.scheduler.idle.wait()
 
 
 async def test_readiness(gateway: FakeGateway, url: str) -> None:

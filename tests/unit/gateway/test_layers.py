@@ -162,8 +162,7 @@ def test_port_in_use() -> None:
         listen("127.0.0.1", bound.getsockname()[1])
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
-def test_foreign_address(host: str) -> None:
+def test_foreign_address() -> None:
     """An address that is not ours is named."""
-    with pytest.raises(InvalidSettingsError, match=f"cannot serve HTTP on {host}:0"):
-        listen(host, 0)
+    with pytest.raises(InvalidSettingsError, match=r"HTTP on 192\.0\.2\.1:0: Cannot assign"):
+        listen("192.0.2.1", 0)
