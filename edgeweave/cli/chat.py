@@ -44,9 +44,12 @@ class Chat:
     def __init__(self, url: str, *, max_tokens: int) -> None:
         self._client = httpx.AsyncClient(base_url=url, timeout=_TIMEOUT_S, trust_env=False)
         self._max_tokens = max_tokens
+        self._model: str | None = None
 
     async def __aenter__(self) -> Self:
-        """Open nothing yet: connections are made when they are needed."""
+        """Ask for the name of the model that is served."""
+        models = (await self._client.get("/v1/models")).raise_for_status().json()
+        self._model = models["data"][0]["id"]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -75,7 +78,7 @@ class Chat:
 
     async def _events(self, question: str) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the events of one answer."""
-        body = await self._body(question)
+        body = self._body(question)
         async with self._client.stream("POST", "/v1/chat/completions", json=body) as response:
             if response.is_error:
                 reason = (await response.aread()).decode(errors="replace")
@@ -87,10 +90,9 @@ class Chat:
                         raise UnavailableError(f"the gateway broke off: {event['error']['message']}")
                     yield event
 
-    async def _body(self, question: str) -> dict[str, object]:
-        models = (await self._client.get("/v1/models")).raise_for_status().json()
+    def _body(self, question: str) -> dict[str, object]:
         return {
-            "model": models["data"][0]["id"],
+            "model": self._model,
             "messages": [{"role": "user", "content": question}],
             "temperature": 0,
             "max_tokens": self._max_tokens,

@@ -3,14 +3,17 @@
 Knows sums and shares. Does not know how a mesh is asked.
 """
 
+import asyncio
+from collections.abc import AsyncIterable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from edgeweave.client import Client, EngineState, MeshState
+from edgeweave.client import Client, EngineState, MeshState, SessionState
 from edgeweave.errors import UnavailableError
 from edgeweave.interleave.nouns import BubbleCause
 
 _INTERVAL_S = 0.1
+_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +57,37 @@ def cloud_use(before: MeshState, after: MeshState) -> CloudUse:
 
 
 async def read_state(client: Client) -> MeshState:
-    """Return the state of the mesh once no request is open and the cloud has reported since then."""
+    """Return the state of the mesh once it is at rest; see `first_at_rest`.
+
+    Raises:
+        UnavailableError: there is no session; or requests stay open, or the cloud silent, for long.
+    """
+    try:
+        async with (
+            asyncio.timeout(_TIMEOUT_S),
+            aclosing(client.watch_mesh(interval_s=_INTERVAL_S)) as states,
+        ):
+            return await first_at_rest(states)
+    except TimeoutError:
+        raise UnavailableError(f"the mesh did not come to rest within {_TIMEOUT_S:g} s") from None
+
+
+async def first_at_rest(states: AsyncIterable[MeshState]) -> MeshState:
+    """Return the first state with no request open in which the cloud has reported all that it did before.
+
+    Raises:
+        UnavailableError: there is no session with a cloud.
+    """
     quiet: EngineState | None = None
-    async with aclosing(client.watch_mesh(interval_s=_INTERVAL_S)) as states:
-        async for state in states:
-            if state.cloud is None or state.num_running or state.num_waiting or state.num_releasing:
-                quiet = None
-            elif quiet is None:
-                quiet = state.cloud
-            elif state.cloud.idle_us > quiet.idle_us:  # idle time is reported after what came before it
-                return state
+    async for state in states:
+        if state.cloud is None or state.state is not SessionState.READY:
+            raise UnavailableError(f"there is no session with a cloud: {state.reason or 'the mesh is centralized'}")
+        if state.num_running or state.num_waiting or state.num_releasing:
+            quiet = None
+        elif quiet is None:
+            quiet = state.cloud
+        elif state.cloud.idle_us > quiet.idle_us:  # idle time is reported after what came before it
+            return state
     raise UnavailableError("the scheduler stopped telling the state of the mesh")
 
 
