@@ -42,6 +42,7 @@ from edgeweave.interleave.nouns import (
     Plan,
     Released,
     ReleaseSequences,
+    Stage,
     StepDone,
     Timeline,
     UnitFailed,
@@ -156,17 +157,18 @@ class EdgeCore:
         if work is None:
             return [DropUnit(frame.lane, frame.unit)]
         if frame.failed is not None:
-            return self._take_failure(work, frame.code or ErrorCode.COMPUTE)
+            stage = Stage.SEGMENT if frame.lane is Lane.PREFILL else Stage.STEP
+            return self._take_failure(work, frame.code or ErrorCode.COMPUTE, stage)
         self._trips.observe(frame, now_us=now_us)
         work.take(frame, now_us=now_us)
         return []
 
-    def _take_failure(self, work: EdgeChunk | EdgeStep, code: ErrorCode) -> list[EdgeEffect]:
+    def _take_failure(self, work: EdgeChunk | EdgeStep, code: ErrorCode, stage: Stage) -> list[EdgeEffect]:
         failed = self.book.fail(work.task.rows)
         if isinstance(work, EdgeChunk):
-            return [*self._drop_chunk(work.number), Tell(UnitFailed(failed, code, chunk=work.number))]
+            return [*self._drop_chunk(work.number), Tell(UnitFailed(failed, code, stage, chunk=work.number))]
         self.steps.away.pop(work.number, None)
-        return [DropUnit(Lane.DECODE, work.number), Tell(UnitFailed(failed, code, step=work.number))]
+        return [DropUnit(Lane.DECODE, work.number), Tell(UnitFailed(failed, code, stage, step=work.number))]
 
     def _set_open(self, now_us: int) -> None:
         self.ledger.set_open(is_open=bool(self.book.open), now_us=now_us)
@@ -243,7 +245,7 @@ class EdgeCore:
     def _end_piece(self, unit: EdgeUnit, chunk: EdgeChunk, event: UnitEnded, now_us: int) -> list[EdgeEffect]:
         piece = unit.piece
         if event.failure is not None or piece is None:
-            return self._take_failure(chunk, event.failure or ErrorCode.COMPUTE)
+            return self._take_failure(chunk, event.failure or ErrorCode.COMPUTE, unit.stage)
         if unit.work is EdgeWork.TAIL:
             return self._end_tail(unit, chunk, piece, event)
         chunk.end_head(piece, now_us=now_us)
@@ -276,7 +278,7 @@ class EdgeCore:
 
     def _end_step_tail(self, unit: EdgeUnit, step: EdgeStep, event: UnitEnded, now_us: int) -> list[EdgeEffect]:
         if event.failure is not None:
-            *effects, told = self._take_failure(step, event.failure)
+            *effects, told = self._take_failure(step, event.failure, unit.stage)
             unit.after.append(told)
             return effects + self._launch(unit, now_us)
         del self.steps.away[step.number]
@@ -301,7 +303,7 @@ class EdgeCore:
 
     def _end_step_head(self, unit: EdgeUnit, step: EdgeStep, event: UnitEnded, now_us: int) -> list[EdgeEffect]:
         if event.failure is not None:
-            *effects, told = self._take_failure(step, event.failure)
+            *effects, told = self._take_failure(step, event.failure, unit.stage)
             unit.after.append(told)
             return effects + self._end_turnaround(unit, now_us)
         self.steps.leave(step, now_us=now_us)

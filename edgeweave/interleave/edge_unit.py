@@ -30,12 +30,17 @@ class EdgeUnit:
     num_skipped: int = 0
     after: list[EdgeEffect] = field(default_factory=list)
 
+    @property
+    def stage(self) -> Stage:
+        """Part of the pipeline that the unit belongs to."""
+        return _STAGES[self.work]
+
     def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
         """Return the report of this unit."""
         step = self.back or self.next
         rows = self._rows(step)
         return UnitRan(
-            stage=_STAGES[self.work],
+            stage=self.stage,
             start=self.piece.start if self.piece is not None else 0,
             stop=self.piece.stop if self.piece is not None else sum(row.num_tokens for row in rows),
             begin_us=begin_us,

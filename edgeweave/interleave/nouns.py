@@ -206,10 +206,11 @@ class StepDone:
 
 @dataclass(frozen=True, slots=True)
 class UnitFailed:
-    """A unit failed; exactly one of `chunk` and `step` is set. Only `sequences` fail with it."""
+    """A unit failed in `stage`; exactly one of `chunk` and `step` is set. Only `sequences` fail with it."""
 
     sequences: tuple[int, ...]
     code: ErrorCode
+    stage: Stage
     chunk: int | None = None
     step: int | None = None
 

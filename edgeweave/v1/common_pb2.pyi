@@ -678,12 +678,15 @@ class UnitFailed(_message.Message):
     STEP_FIELD_NUMBER: _builtins.int
     SEQUENCES_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
     chunk: _builtins.int
     """A prefill chunk."""
     step: _builtins.int
     """A decode step."""
     code: Global___ErrorCode.ValueType
     """Why."""
+    stage: Global___Stage.ValueType
+    """Part of the pipeline in which it failed, and so the engine whose log says more."""
     @_builtins.property
     def sequences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Sequences that cannot go on."""
@@ -695,10 +698,11 @@ class UnitFailed(_message.Message):
         step: _builtins.int = ...,
         sequences: _abc.Iterable[_builtins.int] | None = ...,
         code: Global___ErrorCode.ValueType = ...,
+        stage: Global___Stage.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "code", b"code", "sequences", b"sequences", "step", b"step", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "code", b"code", "sequences", b"sequences", "stage", b"stage", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_unit: _TypeAlias = _typing.Literal["chunk", "step"]  # noqa: Y015
     _WhichOneofArgType_unit: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015

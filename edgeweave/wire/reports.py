@@ -71,16 +71,21 @@ def _fingerprint_of(message: pb.Fingerprint) -> Fingerprint:
 
 def unit_failed_message(failed: UnitFailed) -> pb.UnitFailed:
     """Return the message of `failed`."""
-    message = pb.UnitFailed(sequences=failed.sequences, code=pb.ErrorCode.ValueType(failed.code))
+    message = pb.UnitFailed(
+        sequences=failed.sequences,
+        code=pb.ErrorCode.ValueType(failed.code),
+        stage=pb.Stage.ValueType(failed.stage),
+    )
     _name_unit(message, chunk=failed.chunk, step=failed.step)
     return message
 
 
 def unit_failed_of(message: pb.UnitFailed) -> UnitFailed:
-    """Return the failure in `message`; ProtocolError if it names no unit or no known code."""
+    """Return the failure in `message`; ProtocolError if it names no unit, or no known code or stage."""
     chunk, step = _unit_of(message)
     code = enum_field(message, "code", kind=ErrorCode)
-    return UnitFailed(sequences=tuple(message.sequences), code=code, chunk=chunk, step=step)
+    stage = enum_field(message, "stage", kind=Stage)
+    return UnitFailed(sequences=tuple(message.sequences), code=code, stage=stage, chunk=chunk, step=step)
 
 
 def timeline_message(timeline: Timeline) -> pb.Timeline:

@@ -203,6 +203,7 @@ REFUSED = [
     ),
     (edge_pb2.RunEdgeTasksResponse, {"failed": {"code": 1}}, edge_report_of, r"UnitFailed\.unit is not set"),
     (edge_pb2.RunEdgeTasksResponse, {"failed": {"chunk": 1}}, edge_report_of, r"UnitFailed\.code holds 0"),
+    (edge_pb2.RunEdgeTasksResponse, {"failed": {"chunk": 1, "code": 1}}, edge_report_of, r"UnitFailed\.stage holds 0"),
     (
         cloud_pb2.RunCloudTasksResponse,
         {"timeline": {"ran": [{"chunk": 1}]}},
