@@ -102,11 +102,12 @@ class Accounts:
         }
         return {name: count for name, count in short.items() if count}
 
-    def grow(self, sequence: int, *, num_tokens: int) -> None:
-        """Raise the reservations of `sequence` to `num_tokens` on every side."""
+    def grow(self, sequence: int, *, num_tokens: int) -> int:
+        """Raise the reservations of `sequence` to `num_tokens` on every side; return the tokens they hold now."""
         for side in self.sides.values():
             wanted = side.capacity.blocks_for(num_tokens)
             side.reserve(sequence, num_blocks=max(wanted, side.reserved[sequence]))
+        return self.limit(sequence)
 
     def release(self, sequence: int, *, side: Side) -> None:
         """Give back the blocks of `sequence` on one side."""

@@ -22,7 +22,6 @@ class Request:
     stop_token_ids: frozenset[int] = frozenset()
     arrived_us: int = 0
     deadline_us: int | None = None
-    num_emitted: int = 0
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -71,6 +70,12 @@ class SchedulerSequence:
     def may_move(self) -> bool:
         """Whether the edge can step it by itself: its next row lies within the limit."""
         return self.state is Attempt.DECODING and self.num_tokens <= self.token_limit
+
+    def take(self, token_id: int, *, now_us: int) -> None:
+        """Take a sampled token; the prompt is done with the first."""
+        self.request.output.append(token_id)
+        self.num_tokens += 1
+        self.state, self.advanced_us = Attempt.DECODING, now_us
 
     def opening(self) -> OpenSequence:
         """Return the task that opens this sequence on the edge."""

@@ -14,7 +14,7 @@ from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import ErrorCode, KvCapacity, PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Attempt
-from edgeweave.interleave.scheduler_core import Cancel
+from edgeweave.interleave.scheduler_events import Cancel
 from fakes.mesh import NUM_LAYERS, Config, Mesh
 from fakes.symbolic import generate
 
@@ -83,7 +83,6 @@ class Schedule:
         self.asked: dict[str, tuple[tuple[int, ...], int]] = {}
         self.aborted: set[str] = set()
         self.abort_states: Counter[str] = Counter()
-        self.num_calm_skips = 0
 
     def play(self) -> None:
         """Play the schedule to its end."""
@@ -127,7 +126,7 @@ class Schedule:
 
     def abort(self, name: str) -> None:
         """A client goes away; remember in which state its sequence was."""
-        states = [s.state for s in self.mesh.scheduler.session.sequences.values() if s.request.request_id == name]
+        states = [s.state for s in self.mesh.session.sequences.values() if s.request.request_id == name]
         live = [state for state in states if state is not Attempt.RELEASING]
         self.abort_states[live[0].value if live else "waiting"] += 1
         self.aborted.add(name)
@@ -155,9 +154,8 @@ class Schedule:
         assert mesh.cloud.core.is_empty
         assert not mesh.edge.staged
         assert not mesh.cloud.staged
-        assert not any(layers.kv for engine in (mesh.edge, mesh.cloud) for layers in engine.layers)
-        session = mesh.scheduler.session
-        assert session is not None
+        assert not any(layers.kv for _, shell in mesh.shells for layers in shell.layers)
+        session = mesh.session
         for side in session.accounts.sides.values():
             assert side.num_free == side.capacity.num_blocks
         assert session.replay.num_departures == 0

@@ -16,7 +16,7 @@ from edgeweave.engine.worker import Worker
 from edgeweave.errors import EdgeweaveError, ProtocolError
 from edgeweave.interleave.cloud_core import CloudCore
 from edgeweave.interleave.ledger import Ledger
-from edgeweave.interleave.nouns import Attached, Lane
+from edgeweave.interleave.nouns import Attached, Lane, Released, Timeline
 from edgeweave.interleave.plans import FIRST_PLAN
 from edgeweave.model import CloudModel
 from edgeweave.rpc.open_lane import OpenLane
@@ -53,7 +53,8 @@ class CloudServicer:
             tasks = (cloud_task_of(request) async for request in requests)
             async with aclosing(carry_tasks(session, slot=self._slot, tasks=tasks)) as reports:
                 async for report in reports:
-                    yield cloud_report_message(report)
+                    if isinstance(report, Released | Timeline):  # the cloud core tells nothing else
+                        yield cloud_report_message(report)
 
     def accept(self, number: int, lane: OpenLane) -> "CloudLane":
         """Take a lane of session `number`; StaleSessionError if it is not the one that is served."""

@@ -18,7 +18,8 @@ from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.plans import PlanRequest, kind_named
-from edgeweave.interleave.scheduler_core import SchedulerCore, StopAdmission
+from edgeweave.interleave.scheduler_core import SchedulerCore
+from edgeweave.interleave.scheduler_events import StopAdmission
 from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.settings import SchedulerSettings, load

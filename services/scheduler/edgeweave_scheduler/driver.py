@@ -12,14 +12,14 @@ from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, SessionLostError
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.requests import Request
-from edgeweave.interleave.scheduler_core import (
+from edgeweave.interleave.scheduler_core import SchedulerCore
+from edgeweave.interleave.scheduler_events import (
     Cancel,
     Connected,
     Disconnected,
     Emit,
     EndSession,
     Refuse,
-    SchedulerCore,
     SchedulerEffect,
     SchedulerEvent,
     ToEngine,

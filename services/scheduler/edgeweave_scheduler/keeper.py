@@ -17,7 +17,7 @@ import structlog
 from edgeweave.errors import EdgeweaveError, MismatchError, ProtocolError, UnavailableError
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Attached, LanesReady
-from edgeweave.interleave.scheduler_core import Connected, FromEngine, StopAdmission
+from edgeweave.interleave.scheduler_events import Connected, FromEngine, StopAdmission
 from edgeweave.rpc.channels import connect, dial
 from edgeweave.rpc.options import Keepalive
 from edgeweave.settings.scheduler import SchedulerSettings

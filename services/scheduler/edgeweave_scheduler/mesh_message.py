@@ -1,7 +1,8 @@
 """The state of the mesh as a message: what `WatchMesh` streams."""
 
 from edgeweave.interleave.accounts import Account, Side
-from edgeweave.interleave.scheduler_core import SchedulerCore, Session
+from edgeweave.interleave.scheduler_core import SchedulerCore
+from edgeweave.interleave.session import Session
 from edgeweave.interleave.totals import EngineTotals
 from edgeweave.v1 import common_pb2
 from edgeweave.v1 import scheduler_pb2 as pb
@@ -35,8 +36,9 @@ def _add_session(message: pb.WatchMeshResponse, session: Session) -> None:
     message.num_chunks_done = totals.num_chunks_done
     message.num_steps_done = totals.num_steps_done
     message.num_departures = session.replay.num_departures
-    message.rtt_us = session.rtt_us
-    message.prefill_bytes_per_s = session.prefill_bytes_per_s
+    if session.lanes is not None:
+        message.rtt_us = session.lanes.rtt_us
+        message.prefill_bytes_per_s = session.lanes.prefill_bytes_per_s
     message.outside_us = totals.outside_us
     message.hidden_share = totals.hidden_share
     for side, account in session.accounts.sides.items():

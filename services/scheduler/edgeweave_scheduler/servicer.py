@@ -16,7 +16,7 @@ from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.nouns import PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Request
-from edgeweave.interleave.scheduler_core import Emit
+from edgeweave.interleave.scheduler_events import Emit
 from edgeweave.rpc.status import Context, telling_errors
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.v1 import edge_pb2

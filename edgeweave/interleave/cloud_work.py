@@ -1,0 +1,160 @@
+"""The work that is open in the cloud: chunks and steps whose frames arrive, and the unit that runs.
+
+Knows how far each has come, and which frames are early or stale. Does not know sequences, and decides nothing.
+"""
+
+from dataclasses import dataclass, field
+
+from edgeweave.errors import ProtocolError
+from edgeweave.interleave.choices import CloudView, Work
+from edgeweave.interleave.effects import FrameArrived, RunSegment, RunStep
+from edgeweave.interleave.nouns import Chunk, Row, Segment, Stage, StepRows, UnitRan
+from edgeweave.interleave.plans import MAX_IN_FLIGHT
+
+
+@dataclass(slots=True)
+class Arriving:
+    """A unit whose frames arrive. Counts are tensor rows; `first_sent_us` is the edge's clock."""
+
+    num_rows: int
+    first_sent_us: int = 0
+    arrived: int = 0
+    complete_us: int | None = None
+
+    def take(self, frame: FrameArrived, *, now_us: int) -> None:
+        """Count what a frame brought."""
+        self.first_sent_us = frame.sent_us
+        self.arrived += frame.row_stop - frame.row_start
+        if self.arrived == self.num_rows:
+            self.complete_us = now_us
+
+    def inside_us(self, *, now_us: int) -> int:
+        """Return how long the whole unit has been here."""
+        return now_us - self.complete_us if self.complete_us is not None else 0
+
+
+class CloudChunk(Arriving):
+    """A chunk that was announced, and which segment is next."""
+
+    __slots__ = ("announced_us", "next_segment", "task")
+
+    def __init__(self, task: Chunk, *, announced_us: int) -> None:
+        super().__init__(task.num_tokens)
+        self.task = task
+        self.announced_us = announced_us
+        self.next_segment = 0
+
+
+class CloudStep(Arriving):
+    """A step that arrives; its first frame named its rows."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: StepRows) -> None:
+        super().__init__(task.num_tokens)
+        self.task = task
+
+
+@dataclass(slots=True)
+class CloudChunks:
+    """Announced chunks in issue order, and frames that came before their task."""
+
+    open: dict[int, CloudChunk] = field(default_factory=dict)
+    early: dict[int, list[FrameArrived]] = field(default_factory=dict)
+    _highest: int = 0
+
+    def announce(self, task: Chunk, *, now_us: int) -> list[FrameArrived]:
+        """Open a chunk; return the frames of it that are here already."""
+        self._highest = max(self._highest, task.chunk)
+        self.open[task.chunk] = CloudChunk(task, announced_us=now_us)
+        return self.early.pop(task.chunk, [])
+
+    def is_early(self, frame: FrameArrived) -> bool:
+        """Whether the task of this frame's chunk has not come yet."""
+        return frame.unit > self._highest
+
+    def hold(self, frame: FrameArrived) -> None:
+        """Keep an early frame; ProtocolError if more chunks are early than can be in flight."""
+        self.early.setdefault(frame.unit, []).append(frame)
+        if len(self.early) > MAX_IN_FLIGHT:
+            raise ProtocolError(f"frames of {len(self.early)} chunks came before their tasks: {sorted(self.early)}")
+
+    def next_ready(self) -> CloudChunk | None:
+        """Return the first chunk in issue order, if all of it is here: bodies run in issue order."""
+        chunk = next(iter(self.open.values()), None)
+        return chunk if chunk is not None and chunk.complete_us is not None else None
+
+
+@dataclass(slots=True)
+class CloudSteps:
+    """Steps that are here or arriving, oldest first."""
+
+    open: dict[int, CloudStep] = field(default_factory=dict)
+    _highest: int = 0
+
+    def of(self, frame: FrameArrived) -> CloudStep:
+        """Return the step of a frame, opened by its first one.
+
+        Raises:
+            ProtocolError: the rows are not named, do not fill the step, or too many steps are here.
+        """
+        if frame.rows is not None and frame.unit > self._highest:
+            self._open(frame, frame.rows)
+        step = self.open.get(frame.unit)
+        if step is None:
+            raise ProtocolError(f"a frame of step {frame.unit} came without the rows of that step")
+        return step
+
+    def next_ready(self) -> CloudStep | None:
+        """Return the oldest step that is all here, if any."""
+        return next((step for step in self.open.values() if step.complete_us is not None), None)
+
+    def _open(self, frame: FrameArrived, rows: tuple[Row, ...]) -> None:
+        task = StepRows(frame.unit, rows)
+        if task.num_tokens != frame.num_rows:
+            raise ProtocolError(f"step {frame.unit} names {task.num_tokens} tokens and has {frame.num_rows} rows")
+        if len(self.open) >= MAX_IN_FLIGHT:
+            raise ProtocolError(f"step {frame.unit} came while {len(self.open)} steps are here")
+        self._highest = frame.unit
+        self.open[frame.unit] = CloudStep(task)
+
+
+@dataclass(frozen=True, slots=True)
+class CloudUnit:
+    """The unit that runs now: what was chosen, and from which view."""
+
+    work: Work
+    effect: RunSegment | RunStep
+    view: CloudView
+    plan: int
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows of the unit, skipped ones too."""
+        return self.effect.chunk.rows if isinstance(self.effect, RunSegment) else self.effect.step.rows
+
+    @property
+    def layers(self) -> Segment:
+        """Layers that the unit runs."""
+        return self.effect.segment if isinstance(self.effect, RunSegment) else self.effect.body
+
+    def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
+        """Return the report of this unit."""
+        effect = self.effect
+        live_rows = [row for row, is_live in zip(self.rows, effect.live, strict=True) if is_live]
+        return UnitRan(
+            stage=Stage.SEGMENT if isinstance(effect, RunSegment) else Stage.STEP,
+            start=self.layers.start,
+            stop=self.layers.stop,
+            begin_us=begin_us,
+            end_us=end_us,
+            prefill_ready=self.view.prefill_ready,
+            decode_ready=self.view.decode_ready,
+            num_rows=len(live_rows),
+            num_tokens=sum(row.num_tokens for row in live_rows),
+            plan=self.plan,
+            chunk=effect.chunk.chunk if isinstance(effect, RunSegment) else None,
+            step=effect.step.step if isinstance(effect, RunStep) else None,
+            num_skipped=len(self.rows) - len(live_rows),
+            decode_due_us=self.view.decode_due_us,
+        )

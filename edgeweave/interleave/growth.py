@@ -1,0 +1,60 @@
+"""Who gets more KV, and who gives way: limits are raised one block ahead, the newest are preempted for the oldest.
+
+A pure decision over a session's accounts and sequences (L32, L33). The oldest sequence is never preempted, so there is
+always progress.
+"""
+
+from dataclasses import dataclass
+
+from edgeweave.interleave.accounts import Accounts
+from edgeweave.interleave.requests import Attempt, SchedulerSequence
+from edgeweave.interleave.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Raise the reservation of `sequence` to `num_tokens` on every side."""
+
+    sequence: SchedulerSequence
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Release `sequence` and let its request wait again, in front."""
+
+    sequence: SchedulerSequence
+
+
+def wants_growth(sequence: SchedulerSequence, accounts: Accounts) -> bool:
+    """Whether the sequence comes within one block of its limit and may need more."""
+    is_near = sequence.token_limit - sequence.num_tokens < accounts.largest_block
+    return sequence.state is Attempt.DECODING and is_near and sequence.token_limit < sequence.max_kv_tokens
+
+
+def next_growth(session: Session) -> Extension | Preemption | None:
+    """Return what to do for the oldest sequence that wants to grow; `None`: nothing, or wait for blocks."""
+    for sequence in session.live:
+        if wants_growth(sequence, session.accounts):
+            return _growth_of(session, sequence)
+    return None
+
+
+def _growth_of(session: Session, sequence: SchedulerSequence) -> Extension | Preemption | None:
+    wanted = min(sequence.token_limit + session.accounts.largest_block, sequence.max_kv_tokens)
+    if not session.accounts.missing_blocks(sequence.number, num_tokens=wanted):
+        return Extension(sequence, wanted)
+    _oldest, *others = session.live
+    if _is_covered(session, sequence, wanted) or not others:
+        return None
+    return Preemption(others[-1])
+
+
+def _is_covered(session: Session, sequence: SchedulerSequence, num_tokens: int) -> bool:
+    """Whether blocks that are being released will do; nothing more has to be preempted then."""
+    leaving = [other for other in session.sequences.values() if not other.is_live]
+    short = session.accounts.missing_blocks(sequence.number, num_tokens=num_tokens)
+    return all(
+        count <= sum(session.accounts.sides[side].reserved.get(other.number, 0) for other in leaving)
+        for side, count in short.items()
+    )

@@ -1,0 +1,138 @@
+"""What the scheduler keeps of one session: sequences, chunks in flight, accounts, sums. It dies with the session.
+
+Knows who is live and what is open. Decides nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from edgeweave.interleave.accounts import Account, Accounts, Side
+from edgeweave.interleave.nouns import Chunk, LanesReady, Released, Row, Segment, StepDone, Timeline
+from edgeweave.interleave.replay import Replay
+from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
+from edgeweave.interleave.scheduler_events import Connected
+from edgeweave.interleave.totals import SessionTotals
+
+TURNAROUND_MEMORY = 8
+"""The turnaround is a moving mean over about this many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A chunk in flight."""
+
+    chunk: Chunk
+    deadline_us: int
+
+
+@dataclass(slots=True)
+class Session:
+    """One session. Times are microseconds of the scheduler's clock."""
+
+    number: int
+    body: Segment
+    accounts: Accounts
+    lanes: LanesReady | None
+    replay: Replay
+    sequences: dict[int, SchedulerSequence] = field(default_factory=dict)
+    chunks: dict[int, Issued] = field(default_factory=dict)
+    totals: SessionTotals = field(default_factory=SessionTotals)
+    turnaround_us: int = 0
+    _last_sequence: int = 0
+    _last_chunk: int = 0
+
+    @classmethod
+    def opened(cls, event: Connected) -> "Session":
+        """Return the session that `event` begins, with everything free."""
+        capacities = {Side.EDGE: event.edge.kv} | ({Side.CLOUD: event.cloud.kv} if event.cloud is not None else {})
+        accounts = Accounts({side: Account(capacity) for side, capacity in capacities.items()})
+        return cls(event.session, event.edge.body, accounts, event.lanes, Replay(holds_body=event.cloud is None))
+
+    @property
+    def live(self) -> list[SchedulerSequence]:
+        """Sequences whose results still count, oldest first."""
+        return [sequence for sequence in self.sequences.values() if sequence.is_live]
+
+    @property
+    def prefilling(self) -> list[SchedulerSequence]:
+        """Live sequences with prompt tokens that are not in any chunk yet, oldest first."""
+        return [sequence for sequence in self.live if sequence.issued < sequence.num_prefill]
+
+    @property
+    def is_decoding(self) -> bool:
+        """Whether any row lives in a decode group."""
+        return any(sequence.state is Attempt.DECODING for sequence in self.live)
+
+    @property
+    def decode_return_us(self) -> int:
+        """Expected time from the end of a step in the cloud to the next one's arrival (L15); 0: not known yet."""
+        if self.lanes is None or not self.turnaround_us:
+            return 0
+        return self.lanes.rtt_us + self.turnaround_us
+
+    def live_sequence(self, number: int) -> SchedulerSequence | None:
+        """Return the sequence if its results still count."""
+        sequence = self.sequences.get(number)
+        return sequence if sequence is not None and sequence.is_live else None
+
+    def open(self, request: Request, *, now_us: int) -> SchedulerSequence:
+        """Reserve blocks on all sides and open a sequence for `request`."""
+        self._last_sequence += 1
+        number = self._last_sequence
+        num_tokens = len(request.tokens)
+        token_limit = self.accounts.admit(number, request.need)
+        sequence = SchedulerSequence(
+            number, request, num_tokens, token_limit, num_tokens, now_us, unreleased=set(self.accounts.sides)
+        )
+        self.sequences[number] = sequence
+        return sequence
+
+    def issue(
+        self, rows: tuple[Row, ...], *, segments: tuple[Segment, ...], plan: int, deadline_ms: int, now_us: int
+    ) -> Chunk:
+        """Give the next chunk its number and count it as in flight."""
+        self._last_chunk += 1
+        for row in rows:
+            self.sequences[row.sequence].issued = row.stop
+        chunk = Chunk(self._last_chunk, rows, segments, plan, deadline_ms)
+        self.chunks[chunk.chunk] = Issued(chunk, now_us + deadline_ms * 1000)
+        return chunk
+
+    def start_release(self, sequences: Iterable[SchedulerSequence]) -> None:
+        """Ignore these sequences from now on; chunks without a live sequence are no longer in flight."""
+        for sequence in sequences:
+            sequence.state = Attempt.RELEASING
+        for number in [n for n, issued in self.chunks.items() if not self._is_any_live(issued.chunk)]:
+            del self.chunks[number]
+
+    def take_released(self, side: Side, event: Released) -> None:
+        """A side has freed sequences: its blocks are free again."""
+        for number in event.sequences:
+            sequence = self.sequences.get(number)
+            if sequence is None or side not in sequence.unreleased:
+                continue
+            sequence.unreleased.remove(side)
+            self.accounts.release(number, side=side)
+            if not sequence.unreleased:
+                del self.sequences[number]
+
+    def take_timeline(self, side: Side, event: Timeline) -> None:
+        """An engine reports what it did: sum it up, and replay its choices."""
+        self.totals.add(event, side=side)
+        for ran in event.ran:
+            self.replay.observe(ran)
+
+    def take_step_times(self, done: StepDone) -> None:
+        """Count a step's times."""
+        self.totals.away_us += done.away_us + done.turnaround_us
+        self.totals.num_steps_done += 1
+        seen_us = self.turnaround_us or done.turnaround_us
+        self.turnaround_us = seen_us + (done.turnaround_us - seen_us) // TURNAROUND_MEMORY
+
+    def unit_deadlines(self, *, patience_us: int) -> list[int]:
+        """Return when each chunk in flight, and each sequence that the edge can step, is overdue."""
+        steps = [sequence.advanced_us + patience_us for sequence in self.live if sequence.may_move]
+        return [*(issued.deadline_us for issued in self.chunks.values()), *steps]
+
+    def _is_any_live(self, chunk: Chunk) -> bool:
+        return any(self.live_sequence(row.sequence) is not None for row in chunk.rows)
