@@ -75,8 +75,8 @@ class Mesh:
     @property
     def url(self) -> str:
         """Where clients reach the gateway."""
-        host = self._commands.gateway.host
-        return f"http://{LOOPBACK if host == '0.0.0.0' else host}:{self._commands.gateway.port}"  # noqa: S104 (read)
+        host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self._commands.gateway.host, self._commands.gateway.host)  # noqa: S104 (read, not bound)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._commands.gateway.port}"
 
     @property
     def scheduler_address(self) -> str:

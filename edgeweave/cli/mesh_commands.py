@@ -4,9 +4,10 @@ Knows addresses, flags and cores. Starts nothing: everything that can be wrong i
 """
 
 import os
+import secrets
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ LOOPBACK = "127.0.0.1"
 LINK = "link"
 _CLOUD_CORE = 1
 _SITE_CORE = 0
+_PORTS = range(10_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshComma
         InvalidSettingsError: all that is wrong in options, file and variables; or the port of the gateway is taken.
         ModelNotFoundError: there is no model where one was named.
     """
-    flags = _service_flags(options, _free_addresses(5))
+    flags = _service_flags(options, iter(_free_addresses(5)))
     gateway, scheduler, edge, cloud = _load_all(flags, environ)
     for model in dict.fromkeys([gateway.model, edge.model, cloud.model if cloud else edge.model]):
         _check_model(model)
@@ -125,15 +127,27 @@ def _check_model(folder: Path) -> None:
 
 def _check_port(host: str, port: int) -> None:
     try:
-        socket.create_server((host, port)).close()
+        socket.create_server((host, port), family=_family(host)).close()
     except OSError as error:
         raise InvalidSettingsError(
             f"gateway: {host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}; give another --port"
         ) from error
 
 
-def _free_addresses(num_addresses: int) -> Iterator[str]:
-    """Return loopback addresses whose ports are free now, each another one."""
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _free_addresses(num_addresses: int) -> list[str]:
+    """Return loopback addresses whose ports are free now, each another one.
+
+    They are not among the ports that the kernel gives to clients: an engine listens only when its model is loaded, and
+    until then a client could get its port.
+    """
     with ExitStack() as closing:
-        socks = [closing.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(num_addresses)]
-        return iter(["{}:{}".format(*sock.getsockname()) for sock in socks])
+        socks: list[socket.socket] = []
+        while len(socks) < num_addresses:
+            with suppress(OSError):
+                port = _PORTS[secrets.randbelow(len(_PORTS))]
+                socks.append(closing.enter_context(socket.create_server((LOOPBACK, port))))
+        return ["{}:{}".format(*sock.getsockname()) for sock in socks]

@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> None:
     signal.signal(signal.SIGUSR1, lambda *_: _say(link.stats.line()))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: link.stop())
-    _say(json.dumps({"listening": "{}:{}".format(*listener.getsockname())}))
+    _say(json.dumps({"listening": f"{options.listen.rpartition(':')[0]}:{listener.getsockname()[1]}"}))
     link.run()
     _say(link.stats.line())
 
@@ -70,8 +70,10 @@ def _resolved(address: str) -> tuple[socket.AddressFamily, tuple[str, int]]:
 
 
 def _listener(address: str) -> socket.socket:
+    host, port = _parts("--listen", address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(_parts("--listen", address), backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise InvalidSettingsError(f"link: --listen {address}: {error.strerror}; choose another port") from error
 

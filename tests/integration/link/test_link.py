@@ -141,18 +141,22 @@ def test_every_byte_of_many_connections_arrives_in_order(digest: Target) -> None
     assert (stats.to_target_bytes, stats.to_client_bytes) == (20_000_000, 20 * 32)
 
 
-def test_more_than_half_of_ten_gbit_passes(digest: Target) -> None:
-    """The emulator is not the bottleneck of what it is used for: 5 Gbit/s pass a link of 10, in one of three tries."""
+def test_five_gbit_fit_into_one_core(digest: Target) -> None:
+    """The emulator is not the bottleneck of what it is used for: its CPU time leaves room for 5 Gbit/s.
+
+    CPU time, and not time, so that a machine with other work says the same.
+    """
     content = bytes(1 << 20)
-    rates: list[float] = []
+    num_bytes = 256 * len(content)
     with LinkProcess(target=digest.address, delay_ms=0) as link:
-        while len(rates) < 3 and max(rates, default=0) < 5:
-            with _dial(link) as sock:
-                begin = time.perf_counter()
-                for _ in range(64):
-                    sock.sendall(content)
-                rates.append(64 * len(content) * 8 / (time.perf_counter() - begin) / 1e9)
-    assert max(rates) >= 5, rates
+        before = _cpu_ticks(link.pid)
+        with _dial(link) as sock:
+            for _ in range(num_bytes // len(content)):
+                sock.sendall(content)
+            sock.shutdown(socket.SHUT_WR)
+            _read_all(sock)
+        cpu_s = (_cpu_ticks(link.pid) - before) / os.sysconf("SC_CLK_TCK")
+    assert cpu_s < num_bytes * 8 / 5e9
 
 
 def _fill(sock: socket.socket) -> bytes:
