@@ -112,4 +112,7 @@ def _rename(beside: Path, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ModelNotFoundError as error:
+        sys.exit(str(error))
