@@ -81,6 +81,8 @@ class Client:
 
         Raises:
             EdgeweaveError: while iterating, and at once for values that no message can hold.
+
+        Next: edgeweave_scheduler.servicer.SchedulerServicer.Generate
         """
         with refused_values():
             request = pb.GenerateRequest(

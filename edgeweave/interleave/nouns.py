@@ -288,7 +288,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The first answer of an engine: what it was built from and what it can hold."""
+    """The first answer of an engine: what it was built from and can hold. Only the edge tells its vocabulary."""
 
     fingerprint: Fingerprint
     kv: KvCapacity
@@ -296,6 +296,7 @@ class Attached:
     clock_us: int
     body: Segment
     token_bytes: int
+    vocab_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,20 @@
 """Whether a request can be taken at all. A pure check; each refusal says what does not fit, with the numbers."""
 
-from edgeweave.errors import EdgeweaveError, OverloadedError, PromptTooLongError
+from edgeweave.errors import EdgeweaveError, InvalidRequestError, OverloadedError, PromptTooLongError
 from edgeweave.interleave.accounts import Accounts
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.requests import Request
 
 
-def refusal_of(request: Request, *, limits: Limits, accounts: Accounts, num_waiting: int) -> EdgeweaveError | None:
+def refusal_of(
+    request: Request, *, limits: Limits, accounts: Accounts, vocab_size: int | None, num_waiting: int
+) -> EdgeweaveError | None:
     """Return why `request` cannot be taken now or ever; `None`: it can."""
+    largest_id = max(request.tokens)
+    if vocab_size is not None and largest_id >= vocab_size:
+        return InvalidRequestError(
+            f"token id {largest_id} is not one of the model, which has {vocab_size}; use the model's own tokenizer"
+        )
     if num_waiting >= limits.max_waiting:
         return OverloadedError(f"{num_waiting} requests wait already (max_waiting); try again later")
     num_prompt, total = len(request.prompt), len(request.prompt) + request.max_tokens

@@ -101,7 +101,7 @@ class SchedulerCore:
     def poll(self, *, now_us: int) -> list[SchedulerEffect]:
         """Issue what may be issued, and end what is overdue. Call after every event and at `wake_us`.
 
-        Next: edgeweave_scheduler.driver.Driver.feed
+        Next: edgeweave_edge.runner.EdgeRunner.run_head
         """
         effects = self._expire_requests(now_us)
         if self.session is None:
@@ -152,8 +152,13 @@ class SchedulerCore:
             return UnavailableError(f"no new requests are taken: {self.draining_reason}; try again later")
         if request.request_id in self.requests:
             return InvalidRequestError(f"request id {request.request_id!r} is in use; choose another")
-        accounts = self.session.accounts
-        return refusal_of(request, limits=self.limits, accounts=accounts, num_waiting=len(self.waiting))
+        return refusal_of(
+            request,
+            limits=self.limits,
+            accounts=self.session.accounts,
+            vocab_size=self.session.vocab_size,
+            num_waiting=len(self.waiting),
+        )
 
     def _cancel(self, event: Cancel) -> list[SchedulerEffect]:
         request = self.requests.pop(event.request_id, None)

@@ -33,6 +33,7 @@ class Session:
     body: Segment
     accounts: Accounts
     lanes: LanesReady | None
+    vocab_size: int | None
     replay: Replay
     sequences: dict[int, SchedulerSequence] = field(default_factory=dict)
     chunks: dict[int, Issued] = field(default_factory=dict)
@@ -46,7 +47,8 @@ class Session:
         """Return the session that `event` begins, with everything free."""
         capacities = {Side.EDGE: event.edge.kv} | ({Side.CLOUD: event.cloud.kv} if event.cloud is not None else {})
         accounts = Accounts({side: Account(capacity) for side, capacity in capacities.items()})
-        return cls(event.session, event.edge.body, accounts, event.lanes, Replay(holds_body=event.cloud is None))
+        replay = Replay(holds_body=event.cloud is None)
+        return cls(event.session, event.edge.body, accounts, event.lanes, event.edge.vocab_size, replay)
 
     @property
     def live(self) -> list[SchedulerSequence]:

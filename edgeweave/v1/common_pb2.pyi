@@ -467,12 +467,15 @@ class Attached(_message.Message):
     CLOCK_US_FIELD_NUMBER: _builtins.int
     BODY_FIELD_NUMBER: _builtins.int
     TOKEN_BYTES_FIELD_NUMBER: _builtins.int
+    VOCAB_SIZE_FIELD_NUMBER: _builtins.int
     staging_bytes: _builtins.int
     """Bytes of hidden states that this side can hold for work that has not run yet."""
     clock_us: _builtins.int
     """The clock of this engine when it answered."""
     token_bytes: _builtins.int
     """Bytes of one token's hidden state on the lanes."""
+    vocab_size: _builtins.int
+    """Token ids of the model, said by the edge only."""
     @_builtins.property
     def fingerprint(self) -> Global___Fingerprint:
         """What this side was built from."""
@@ -494,10 +497,11 @@ class Attached(_message.Message):
         clock_us: _builtins.int = ...,
         body: Global___SegmentTask | None = ...,
         token_bytes: _builtins.int = ...,
+        vocab_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "fingerprint", b"fingerprint", "kv", b"kv"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "clock_us", b"clock_us", "fingerprint", b"fingerprint", "kv", b"kv", "staging_bytes", b"staging_bytes", "token_bytes", b"token_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "clock_us", b"clock_us", "fingerprint", b"fingerprint", "kv", b"kv", "staging_bytes", b"staging_bytes", "token_bytes", b"token_bytes", "vocab_size", b"vocab_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -57,7 +57,7 @@ class CloudRunner(CoreRunner[CloudCore]):
     def send(self, effect: SendResult | SendFailure) -> None:
         """Send the result of a unit, or why there is none, down its lane.
 
-        Next: edgeweave_edge.runner.EdgeRunner.compute
+        Next: edgeweave_edge.runner.EdgeRunner.run_tail
         """
         hidden = self._hidden.pop((effect.lane, effect.unit))
         now_us = self.clock.now_us()

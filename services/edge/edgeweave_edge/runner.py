@@ -43,14 +43,40 @@ class EdgeRunner(CoreRunner[EdgeCore]):
         super().take(event.frame)
 
     def compute(self, effect: RunHead | RunTail) -> tuple[int, ...]:
-        """Run a piece of a head, or of a tail with its draws.
-
-        Next: edgeweave_scheduler.driver.Driver.feed
-        """
+        """Run a piece of a head, or of a tail with its draws."""
         if isinstance(effect, RunHead):
-            self._run_head(effect)
+            self.run_head(effect)
             return ()
-        return self._run_tail(effect)
+        return self.run_tail(effect)
+
+    def run_head(self, effect: RunHead) -> None:
+        """Embed the tokens of a piece and run the head over them: [row_stop - row_start, hidden].
+
+        Next: edgeweave_edge.runner.EdgeRunner.send
+        """
+        piece = self._head_of(effect)
+        unit = (effect.lane, effect.unit)
+        if self.core.holds_body:
+            self._keep(effect, piece)
+        else:
+            self._leaving[unit] = piece
+
+    def run_tail(self, effect: RunTail) -> tuple[int, ...]:
+        """Run the tail over rows that are back, and draw the tokens that are asked for.
+
+        Next: edgeweave_scheduler.driver.Driver.answer
+        """
+        live = live_rows(effect.rows, effect.live)
+        if not live:
+            return ()
+        hidden = self._returned[effect.lane, effect.unit][effect.row_start : effect.row_stop]
+        if len(live) < len(effect.rows):
+            hidden = hidden[live_mask(effect.rows, effect.live).to(hidden.device)]
+        place = {row: index for index, row in enumerate(live)}
+        final = [place[effect.rows[draw.row]] for draw in effect.draws]
+        logits = self._model.run_tail(live, hidden, final=final)
+        samplings, indices = [d.sampling for d in effect.draws], [d.index for d in effect.draws]
+        return tuple(self._sampler.sample(logits, samplings, indices))
 
     def send(self, effect: SendPiece) -> None:
         """Send a piece of a unit up its lane, while the next piece is computed.
@@ -88,31 +114,18 @@ class EdgeRunner(CoreRunner[EdgeCore]):
         self._leaving.clear()
         self._model.free(tuple(self.core.sequences))
 
-    def _run_head(self, effect: RunHead) -> None:
-        live = live_rows(effect.rows, effect.live)
-        num_tokens = effect.row_stop - effect.row_start
-        if live:
-            piece = spread_live(self._model.run_head(live, effect.token_ids), effect.rows, effect.live)
-        else:
-            piece = self._model.zeros(num_tokens)
-        unit = (effect.lane, effect.unit)
-        if not self.core.holds_body:
-            self._leaving[unit] = piece
-            return
-        if unit not in self._returned:
-            self._returned[unit] = piece if num_tokens == effect.num_rows else self._model.zeros(effect.num_rows)
-        if num_tokens < effect.num_rows:
-            self._returned[unit][effect.row_start : effect.row_stop] = piece
-
-    def _run_tail(self, effect: RunTail) -> tuple[int, ...]:
+    def _head_of(self, effect: RunHead) -> Tensor:
         live = live_rows(effect.rows, effect.live)
         if not live:
-            return ()
-        hidden = self._returned[effect.lane, effect.unit][effect.row_start : effect.row_stop]
-        if len(live) < len(effect.rows):
-            hidden = hidden[live_mask(effect.rows, effect.live).to(hidden.device)]
-        place = {row: index for index, row in enumerate(live)}
-        final = [place[effect.rows[draw.row]] for draw in effect.draws]
-        logits = self._model.run_tail(live, hidden, final=final)
-        samplings, indices = [d.sampling for d in effect.draws], [d.index for d in effect.draws]
-        return tuple(self._sampler.sample(logits, samplings, indices))
+            return self._model.zeros(effect.row_stop - effect.row_start)
+        return spread_live(self._model.run_head(live, effect.token_ids), effect.rows, effect.live)
+
+    def _keep(self, effect: RunHead, piece: Tensor) -> None:
+        """Put a piece where what comes back would be: this engine holds all layers."""
+        unit = (effect.lane, effect.unit)
+        if len(piece) == effect.num_rows:
+            self._returned[unit] = piece
+            return
+        if unit not in self._returned:
+            self._returned[unit] = self._model.zeros(effect.num_rows)
+        self._returned[unit][effect.row_start : effect.row_stop] = piece

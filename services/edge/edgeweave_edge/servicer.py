@@ -147,4 +147,5 @@ class EdgeServicer(EdgeServiceServicer):
             clock_us=self._clock.now_us(),
             body=model.body,
             token_bytes=model.token_bytes,
+            vocab_size=model.vocab_size,
         )

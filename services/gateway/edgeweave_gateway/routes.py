@@ -55,7 +55,10 @@ class Routes:
         return router
 
     async def chat(self, body: ChatRequest, request: Request) -> Response:
-        """Answer a conversation."""
+        """Answer a conversation.
+
+        Next: edgeweave.client.client.Client.generate
+        """
         choose = partial(self.choice_maker.for_chat, body, max_seq_len=self.readiness.max_seq_len)
         replies = ChatReplies(f"chatcmpl-{uuid4().hex}", self.model_name, int(self.now_s()), _with_usage(body))
         return await self._answer(body, request, choose=choose, replies=replies, operation="chat")
@@ -96,7 +99,7 @@ class Routes:
         replies: Replies,
         operation: str,
     ) -> Response:
-        """Answer one request. Next: Client.generate."""
+        """Answer one request."""
         self._require_model(body.model)
         span = start_span(
             self.tracer,

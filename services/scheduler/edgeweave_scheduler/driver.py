@@ -68,11 +68,19 @@ class Driver:
         self.feed(Disconnected(reason))
 
     def feed(self, event: SchedulerEvent) -> None:
-        """Give the core an event and carry out what follows.
-
-        Next: edgeweave_scheduler.task_stream.TaskStream.send
-        """
+        """Give the core an event and carry out what follows."""
         self._carry_out(self.core.on(event, now_us=self.clock.now_us()))
+
+    def answer(self, request_id: str, answer: Answer, *, is_last: bool) -> None:
+        """Give the client of a request a token, or the reason why there is none.
+
+        The stream of the request yields it to the gateway, which makes text of it: the client has its token.
+        """
+        answers = self._answers.get(request_id)
+        if answers is not None:
+            answers.put_nowait(answer)
+        if is_last:
+            self._answers.pop(request_id, None)
 
     async def idle(self) -> None:
         """Return when no request is open and no sequence holds blocks."""
@@ -90,9 +98,9 @@ class Driver:
                 case ToEngine():
                     self._send(effect)
                 case Emit():
-                    self._answer(effect.request_id, effect, is_last=effect.finish is not None)
+                    self.answer(effect.request_id, effect, is_last=effect.finish is not None)
                 case Refuse():
-                    self._answer(effect.request_id, effect.error, is_last=True)
+                    self.answer(effect.request_id, effect.error, is_last=True)
                 case EndSession():
                     self._end_session(effect.reason)
         self._set_timer()
@@ -103,13 +111,6 @@ class Driver:
         stream = self._streams.get(effect.side)
         if stream is not None:
             stream.send(effect.task)
-
-    def _answer(self, request_id: str, answer: Answer, *, is_last: bool) -> None:
-        answers = self._answers.get(request_id)
-        if answers is not None:
-            answers.put_nowait(answer)
-        if is_last:
-            self._answers.pop(request_id, None)
 
     def _end_session(self, reason: str) -> None:
         _log.error("session_must_end", reason=reason)

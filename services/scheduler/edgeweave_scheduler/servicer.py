@@ -46,7 +46,7 @@ class SchedulerServicer(SchedulerServiceServicer):
     ) -> AsyncIterator[pb.GenerateResponse]:
         """Generate tokens for one prompt, as they come.
 
-        Next: edgeweave_scheduler.driver.Driver.open
+        Next: edgeweave.interleave.scheduler_core.SchedulerCore.poll
         """
         async with telling_errors(context):
             request = request_of(

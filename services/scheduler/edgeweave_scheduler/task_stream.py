@@ -33,10 +33,7 @@ class TaskStream:
         self._ended: asyncio.Future[EdgeweaveError] = asyncio.get_running_loop().create_future()
 
     def send(self, task: Any) -> None:
-        """Send a task after those before; returns at once.
-
-        Next: edgeweave_edge.runner.EdgeRunner.take
-        """
+        """Send a task after those before; returns at once."""
         self._unsent.put_nowait(task)
 
     def end(self, reason: EdgeweaveError) -> None:
