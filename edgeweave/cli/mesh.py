@@ -75,7 +75,8 @@ class Mesh:
     @property
     def url(self) -> str:
         """Where clients reach the gateway."""
-        host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self._commands.gateway.host, self._commands.gateway.host)  # noqa: S104 (read, not bound)
+        named = self._commands.gateway.host
+        host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(named, named)  # noqa: S104 (read, not bound)
         return f"http://{f'[{host}]' if ':' in host else host}:{self._commands.gateway.port}"
 
     @property

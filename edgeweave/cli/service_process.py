@@ -82,7 +82,7 @@ class ServiceProcess:
         """Wait for its end, and return its exit code: negative if a signal ended it."""
         code = await self._started.wait()
         if self._reading is not None:
-            await self._reading
+            await asyncio.shield(self._reading)  # who stops waiting does not stop the reading
         return code
 
     def send_signal(self, number: int) -> None:
