@@ -288,7 +288,10 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The first answer of an engine: what it was built from and can hold. Only the edge tells its vocabulary."""
+    """The first answer of an engine: what it was built from and can hold.
+
+    Only the edge tells the size of the vocabulary and the longest sequence that the model computes.
+    """
 
     fingerprint: Fingerprint
     kv: KvCapacity
@@ -297,6 +300,7 @@ class Attached:
     body: Segment
     token_bytes: int
     vocab_size: int | None = None
+    max_positions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,29 +4,38 @@ from edgeweave.errors import EdgeweaveError, InvalidRequestError, OverloadedErro
 from edgeweave.interleave.accounts import Accounts
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.requests import Request
+from edgeweave.interleave.session import Session
 
 
-def refusal_of(
-    request: Request, *, limits: Limits, accounts: Accounts, vocab_size: int | None, num_waiting: int
-) -> EdgeweaveError | None:
+def refusal_of(request: Request, session: Session, *, limits: Limits, num_waiting: int) -> EdgeweaveError | None:
     """Return why `request` cannot be taken now or ever; `None`: it can."""
-    largest_id = max(request.tokens)
-    if vocab_size is not None and largest_id >= vocab_size:
-        return InvalidRequestError(
-            f"token id {largest_id} is not one of the model, which has {vocab_size}; use the model's own tokenizer"
-        )
     if num_waiting >= limits.max_waiting:
         return OverloadedError(f"{num_waiting} requests wait already (max_waiting); try again later")
-    num_prompt, total = len(request.prompt), len(request.prompt) + request.max_tokens
+    largest_id = max(request.tokens)
+    if session.vocab_size is not None and largest_id >= session.vocab_size:
+        return InvalidRequestError(
+            f"token id {largest_id} is not one of the model, which has {session.vocab_size}; "
+            "use the tokenizer of the model"
+        )
+    return _misfit(request, session, limits)
+
+
+def _misfit(request: Request, session: Session, limits: Limits) -> EdgeweaveError | None:
+    num_prompt = len(request.prompt)
+    asked = f"a prompt of {num_prompt} tokens with max_tokens {request.max_tokens}"
+    total = num_prompt + request.max_tokens
     if total > limits.max_seq_len:
         return PromptTooLongError(
-            f"a prompt of {num_prompt} tokens with max_tokens {request.max_tokens} makes {total}, "
-            f"and max_seq_len is {limits.max_seq_len}; shorten one of them"
+            f"{asked} makes {total}, and max_seq_len is {limits.max_seq_len}; shorten one of them"
         )
-    if not accounts.can_ever_hold(request.need.max_kv_tokens):
+    if session.max_positions is not None and total > session.max_positions:
         return PromptTooLongError(
-            f"a prompt of {num_prompt} tokens with max_tokens {request.max_tokens} needs more KV than one side has "
-            f"in all ({_capacities(accounts)}); shorten it, or give the engines more kv_bytes"
+            f"{asked} makes {total}, and the model computes {session.max_positions}; shorten one of them"
+        )
+    if not session.accounts.can_ever_hold(request.need.max_kv_tokens):
+        return PromptTooLongError(
+            f"{asked} needs more KV than one side has in all ({_capacities(session.accounts)}); "
+            "shorten it, or give the engines more kv_bytes"
         )
     return None
 

@@ -86,6 +86,12 @@ class SchedulerCore:
         self.plan = self._planned(number=1)
 
     @property
+    def max_seq_len(self) -> int:
+        """Most tokens of one request, prompt and output together, by limits and model."""
+        max_positions = self.session.max_positions if self.session is not None else None
+        return min(self.limits.max_seq_len, max_positions or self.limits.max_seq_len)
+
+    @property
     def is_idle(self) -> bool:
         """Whether no request is open and no sequence holds blocks."""
         return not self.requests and not (self.session and self.session.sequences)
@@ -152,13 +158,7 @@ class SchedulerCore:
             return UnavailableError(f"no new requests are taken: {self.draining_reason}; try again later")
         if request.request_id in self.requests:
             return InvalidRequestError(f"request id {request.request_id!r} is in use; choose another")
-        return refusal_of(
-            request,
-            limits=self.limits,
-            accounts=self.session.accounts,
-            vocab_size=self.session.vocab_size,
-            num_waiting=len(self.waiting),
-        )
+        return refusal_of(request, self.session, limits=self.limits, num_waiting=len(self.waiting))
 
     def _cancel(self, event: Cancel) -> list[SchedulerEffect]:
         request = self.requests.pop(event.request_id, None)

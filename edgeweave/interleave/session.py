@@ -34,6 +34,7 @@ class Session:
     accounts: Accounts
     lanes: LanesReady | None
     vocab_size: int | None
+    max_positions: int | None
     replay: Replay
     sequences: dict[int, SchedulerSequence] = field(default_factory=dict)
     chunks: dict[int, Issued] = field(default_factory=dict)
@@ -48,7 +49,15 @@ class Session:
         capacities = {Side.EDGE: event.edge.kv} | ({Side.CLOUD: event.cloud.kv} if event.cloud is not None else {})
         accounts = Accounts({side: Account(capacity) for side, capacity in capacities.items()})
         replay = Replay(holds_body=event.cloud is None)
-        return cls(event.session, event.edge.body, accounts, event.lanes, event.edge.vocab_size, replay)
+        return cls(
+            number=event.session,
+            body=event.edge.body,
+            accounts=accounts,
+            lanes=event.lanes,
+            vocab_size=event.edge.vocab_size,
+            max_positions=event.edge.max_positions,
+            replay=replay,
+        )
 
     @property
     def live(self) -> list[SchedulerSequence]:

@@ -468,6 +468,7 @@ class Attached(_message.Message):
     BODY_FIELD_NUMBER: _builtins.int
     TOKEN_BYTES_FIELD_NUMBER: _builtins.int
     VOCAB_SIZE_FIELD_NUMBER: _builtins.int
+    MAX_POSITIONS_FIELD_NUMBER: _builtins.int
     staging_bytes: _builtins.int
     """Bytes of hidden states that this side can hold for work that has not run yet."""
     clock_us: _builtins.int
@@ -476,6 +477,8 @@ class Attached(_message.Message):
     """Bytes of one token's hidden state on the lanes."""
     vocab_size: _builtins.int
     """Token ids of the model, said by the edge only."""
+    max_positions: _builtins.int
+    """Longest sequence that the model computes, said by the edge only; absent: no limit."""
     @_builtins.property
     def fingerprint(self) -> Global___Fingerprint:
         """What this side was built from."""
@@ -497,13 +500,21 @@ class Attached(_message.Message):
         clock_us: _builtins.int = ...,
         body: Global___SegmentTask | None = ...,
         token_bytes: _builtins.int = ...,
-        vocab_size: _builtins.int = ...,
+        vocab_size: _builtins.int | None = ...,
+        max_positions: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "fingerprint", b"fingerprint", "kv", b"kv"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_positions", b"_max_positions", "_vocab_size", b"_vocab_size", "body", b"body", "fingerprint", b"fingerprint", "kv", b"kv", "max_positions", b"max_positions", "vocab_size", b"vocab_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "clock_us", b"clock_us", "fingerprint", b"fingerprint", "kv", b"kv", "staging_bytes", b"staging_bytes", "token_bytes", b"token_bytes", "vocab_size", b"vocab_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_positions", b"_max_positions", "_vocab_size", b"_vocab_size", "body", b"body", "clock_us", b"clock_us", "fingerprint", b"fingerprint", "kv", b"kv", "max_positions", b"max_positions", "staging_bytes", b"staging_bytes", "token_bytes", b"token_bytes", "vocab_size", b"vocab_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__max_positions: _TypeAlias = _typing.Literal["max_positions"]  # noqa: Y015
+    _WhichOneofArgType__max_positions: _TypeAlias = _typing.Literal["_max_positions", b"_max_positions"]  # noqa: Y015
+    _WhichOneofReturnType__vocab_size: _TypeAlias = _typing.Literal["vocab_size"]  # noqa: Y015
+    _WhichOneofArgType__vocab_size: _TypeAlias = _typing.Literal["_vocab_size", b"_vocab_size"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_positions) -> _WhichOneofReturnType__max_positions | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vocab_size) -> _WhichOneofReturnType__vocab_size | None: ...
 
 Global___Attached: _TypeAlias = Attached  # noqa: Y015
 

@@ -31,7 +31,8 @@ def attached_message(attached: Attached) -> pb.Attached:
         clock_us=attached.clock_us,
         body=segment_message(attached.body),
         token_bytes=attached.token_bytes,
-        vocab_size=attached.vocab_size or 0,
+        vocab_size=attached.vocab_size,
+        max_positions=attached.max_positions,
     )
 
 
@@ -45,7 +46,8 @@ def attached_of(message: pb.Attached) -> Attached:
         clock_us=message.clock_us,
         body=segment_of(required_field(message, "body")),
         token_bytes=message.token_bytes,
-        vocab_size=message.vocab_size or None,
+        vocab_size=message.vocab_size if message.HasField("vocab_size") else None,
+        max_positions=message.max_positions if message.HasField("max_positions") else None,
     )
 
 

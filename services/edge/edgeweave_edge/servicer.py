@@ -148,4 +148,5 @@ class EdgeServicer(EdgeServiceServicer):
             body=model.body,
             token_bytes=model.token_bytes,
             vocab_size=model.vocab_size,
+            max_positions=model.max_positions,
         )

@@ -20,7 +20,7 @@ def mesh_message(core: SchedulerCore, keeper: SessionKeeper) -> pb.WatchMeshResp
         num_waiting=len(core.waiting),
         num_preemptions=core.num_preemptions,
         num_output_tokens=core.num_output_tokens,
-        max_seq_len=core.limits.max_seq_len,
+        max_seq_len=core.max_seq_len,
     )
     if core.session is not None:
         _add_session(message, core.session)
