@@ -14,8 +14,8 @@ DEVICE_NAMES = ("cpu", "cuda", "npu")
 
 def open_device(name: str) -> torch.device:
     """Return the device `name`, such as "cpu", "cuda" or "cuda:1"; raise `InvalidSettingsError` where it is missing."""
-    kind, _, index = name.partition(":")
-    if kind not in DEVICE_NAMES or (index and not index.isdecimal()):
+    kind, colon, index = name.partition(":")
+    if kind not in DEVICE_NAMES or (colon and not index.isdecimal()):
         raise InvalidSettingsError(f'device "{name}" is not known; choose one of {", ".join(DEVICE_NAMES)}')
     if kind == "cuda":
         _check_cuda(int(index or 0))

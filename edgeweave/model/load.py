@@ -15,7 +15,7 @@ from edgeweave.model.dtypes import dtype_of, torch_dtype
 from edgeweave.model.fingerprint import fingerprint_of
 from edgeweave.model.loading import fill
 from edgeweave.model.part import Part, cut, give_kv
-from edgeweave.model.probe import probe_layers
+from edgeweave.model.probe import probe_cut, probe_layers
 from edgeweave.model.sides import ModelFacts
 from edgeweave.model.tree import build_tree
 
@@ -33,6 +33,7 @@ def load_part(
     kept = kept_layers(body, num_layers, edge=edge)
     shapes = probe_layers(tree)
     stack = cut(tree, kept=kept, with_outside=edge)
+    probe_cut(tree)
     fill(tree.model, checkpoint, dtype=torch_dtype(element), device=opened)
     cache = KvCache(kv, device=opened, dtype=torch_dtype(element))
     give_kv(shapes, cache, kept=kept)

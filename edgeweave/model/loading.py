@@ -43,6 +43,7 @@ def fill(model: PreTrainedModel, checkpoint: Checkpoint, *, dtype: torch.dtype, 
     _check_complete(checkpoint, report.missing_keys - model.all_tied_weights_keys.keys())
     _check_complete(checkpoint, [name for name, *_ in report.mismatched_keys])
     _check_complete(checkpoint, report.conversion_errors)
+    _mark_loaded(model)
     model._finalize_model_loading(model, settings, report)  # noqa: SLF001  the same
     _check_complete(checkpoint, report.missing_keys)
 
@@ -62,6 +63,16 @@ def _owned_names(
         return converted in owned or plain in owned
 
     return [name for name in checkpoint.entries if becomes_owned(name)]
+
+
+def _mark_loaded(model: PreTrainedModel) -> None:
+    """Leave for transformers to initialize only what no checkpoint holds: modules with buffers that are computed.
+
+    Initializing others would draw weights again, and would ask for weights that are at the other side.
+    """
+    for module in model.modules():
+        is_complete = not module._non_persistent_buffers_set  # noqa: SLF001  torch has no public question
+        module.__dict__["_is_hf_initialized"] = is_complete  # transformers' own mark
 
 
 def _check_complete(checkpoint: Checkpoint, names: Iterable[str]) -> None:

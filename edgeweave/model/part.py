@@ -39,23 +39,21 @@ class Part:
 
     def pass_through(self, rows: Sequence[Row], hidden: Tensor, layers: Segment) -> Tensor:
         """Run `layers` over `hidden` [tokens, hidden]; return [tokens, hidden]."""
-        entering = hidden.unsqueeze(0)
-        self._stack.passage = Passage(layers, entering, leaves=True)
-        return self._leave(rows, inputs_embeds=entering)
+        self._stack.passage = Passage(layers, hidden.unsqueeze(0), leaves=True)
+        return self._leave(rows, inputs_embeds=_unread(hidden))
 
     def finish(self, rows: Sequence[Row], hidden: Tensor, layers: Segment, *, final: Sequence[int]) -> Tensor:
         """Run `layers` and the output head over `hidden` [tokens, hidden].
 
         Returns the logits of the last token of each row that `final` names: [len(final), vocab].
         """
-        entering = hidden.unsqueeze(0)
-        self._stack.passage = Passage(layers, entering, leaves=not final)
+        self._stack.passage = Passage(layers, hidden.unsqueeze(0), leaves=not final)
         if not final:
             if layers.num_layers:
-                self._leave(rows, inputs_embeds=entering)
+                self._leave(rows, inputs_embeds=_unread(hidden))
             return hidden.new_empty(0, self._model.config.get_text_config().vocab_size)
         last = _last_tokens(rows, final).to(self._device)
-        output = self._forward(self._model, rows, inputs_embeds=entering, logits_to_keep=last)
+        output = self._forward(self._model, rows, inputs_embeds=_unread(hidden), logits_to_keep=last)
         logits: Tensor = output.logits[0]
         return logits
 
@@ -99,6 +97,11 @@ def _empty_outside(module: nn.Module) -> None:
             setattr(module, name, Absent(looks_up=isinstance(child, nn.Embedding)))
         else:
             _empty_outside(child)
+
+
+def _unread(hidden: Tensor) -> Tensor:
+    """Return what stands for embeddings until the first layer: of their shape, never read, and free to be scaled."""
+    return torch.empty_like(hidden).unsqueeze(0)
 
 
 def _last_tokens(rows: Sequence[Row], final: Sequence[int]) -> Tensor:

@@ -32,6 +32,14 @@ def probe_layers(tree: ModelTree) -> Sequence[LayerShape]:
         return [_shape_of(layer, call, tree=tree) for layer, call in zip(layers, calls, strict=True)]
 
 
+def probe_cut(tree: ModelTree) -> None:
+    """Check that the forward of a cut tree gets along without the weights around its layers.
+
+    Raises `ModelNotSupportedError` where it asks a module for more than its output.
+    """
+    _walk(tree, inputs_embeds=torch.empty(1, _NUM_TOKENS, tree.config.hidden_size, device="meta"))
+
+
 class _Carried(torch.Tensor):
     """A tensor that stems from token ids or from weights outside the layers; each operation passes the mark on."""
 
@@ -73,7 +81,10 @@ class _RecorderSlot:
         self._layer = layer
 
     def __call__(self, hidden_states: Any, *args: Any, **kwargs: Any) -> Any:
-        self._recorder.calls.append(_Call(self._index, hidden_states, args, kwargs))
+        calls = self._recorder.calls
+        if calls and isinstance(hidden_states, Tensor) and hidden_states.ndim < calls[0].hidden.ndim:
+            raise TypeError("its layers return more than the hidden state")  # the forward has indexed into ours
+        calls.append(_Call(self._index, hidden_states, args, kwargs))
         return hidden_states
 
     def __getattr__(self, name: str) -> Any:
@@ -95,24 +106,31 @@ def _layer_calls(tree: ModelTree, layers: Sequence[nn.Module]) -> Sequence[_Call
     tree.replace_layers(recorder)
     hooks = [module.register_forward_hook(_mark) for module in tree.model.modules() if _has_weights(module)]
     ids = torch.zeros(1, _NUM_TOKENS, dtype=torch.int64, device="meta").as_subclass(_Carried)
-    positions = torch.arange(_NUM_TOKENS, device="meta").unsqueeze(0)
-    # Without a padding mask transformers looks for packed sequences in the positions, which have no values here. This
-    # one has values, since models with recurrent layers read them.
-    unpadded = torch.ones(1, _NUM_TOKENS, dtype=torch.int64)
-    name = type(tree.model).__name__
     try:
-        tree.model.base_model(input_ids=ids, attention_mask=unpadded, position_ids=positions, use_cache=False)
-    except Exception as error:  # a foreign forward fails in its own way; the reason is what counts
-        raise ModelNotSupportedError(
-            f"{name} cannot be cut: around its layers it does more than pass one hidden state on ({one_line(error)})"
-        ) from error
+        _walk(tree, input_ids=ids)
     finally:
         tree.replace_layers(nn.ModuleList(layers))
         for hook in hooks:
             hook.remove()
     if [call.index for call in recorder.calls] != list(range(len(layers))):
+        name = type(tree.model).__name__
         raise ModelNotSupportedError(f"{name} cannot be cut: it does not run its layers once each, in their order")
     return recorder.calls
+
+
+def _walk(tree: ModelTree, **inputs: Tensor) -> None:
+    """Run the forward of `tree` without values; what stands in place of its layers does not compute."""
+    positions = torch.arange(_NUM_TOKENS, device="meta").unsqueeze(0)
+    # Without a padding mask transformers looks for packed sequences in the positions, which have no values here. This
+    # one has values, since models with recurrent layers read them.
+    unpadded = torch.ones(1, _NUM_TOKENS, dtype=torch.int64)
+    try:
+        tree.model.base_model(attention_mask=unpadded, position_ids=positions, use_cache=False, **inputs)
+    except Exception as error:  # a foreign forward fails in its own way; the reason is what counts
+        raise ModelNotSupportedError(
+            f"{type(tree.model).__name__} cannot be cut: around its layers it does more than pass one hidden state on "
+            f"({one_line(error)})"
+        ) from error
 
 
 def _has_weights(module: nn.Module) -> bool:
@@ -146,8 +164,6 @@ def _named(layer: nn.Module, hidden: Tensor, call: _Call) -> Mapping[str, Any]:
 
 
 def _check_argument(name: str, value: Any, *, what: str) -> None:
-    if isinstance(value, dict | list):
-        raise ModelNotSupportedError(f'{what} exchanges "{name}" with other layers beside the hidden state')
     tensors = value if isinstance(value, tuple) else (value,)
     if any(isinstance(tensor, _Carried) for tensor in tensors):
         raise ModelNotSupportedError(f'{what} takes "{name}" beside the hidden state, made of token ids or embeddings')

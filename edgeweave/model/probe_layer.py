@@ -1,7 +1,7 @@
 """What one layer stores for each token, found by running it without weights up to its attention.
 
-A layer must keep keys and values and nothing more, attend once through transformers' attention interface, and use a
-mask that is causal, or causal with a sliding window that attention is told of.
+A layer must keep keys and values and nothing more, exchange nothing with other layers, attend once through the
+interface of transformers, and use a mask that is causal, or causal with a sliding window that attention is told of.
 """
 
 from collections.abc import Mapping
@@ -58,12 +58,28 @@ class _Attention:
     told: dict[str, Any]
 
 
+class _Exchange(dict[Any, Any]):
+    """Stands for a mapping that all layers are given, and notes whether this one touches it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_touched = False
+
+    def __getitem__(self, key: Any) -> Any:
+        self.is_touched = True
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.is_touched = True
+
+
 class _Watch:
     """Stands for a layer's cache and its attention, and notes how the layer uses them."""
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.attentions: list[_Attention] = []
         self.other_uses: list[str] = []
+        self.exchanges = {name: _Exchange() for name, value in arguments.items() if isinstance(value, dict)}
 
     def update(self, key: Tensor, value: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Return what was given, as a cache that is empty does."""
@@ -79,14 +95,14 @@ def _run(layer: nn.Module, arguments: Mapping[str, Any], *, what: str) -> _Atten
 
     What fails after that call does not matter: experts, for one, read values, which there are none of.
     """
-    watch = _Watch()
+    watch = _Watch(arguments)
     for module in layer.modules():
         setattr(module, _WATCH_ATTRIBUTE, watch)
     watched = {name: watch for name in _CACHE_ARGUMENTS if name in arguments}
     failure: Exception | None = None
     output: object = None
     try:
-        output = layer(**{**arguments, **watched})
+        output = layer(**{**arguments, **watch.exchanges, **watched})
     except Exception as error:  # noqa: BLE001  a foreign layer fails in its own way; the reason is what counts
         failure = error
     for module in layer.modules():
@@ -98,6 +114,9 @@ def _run(layer: nn.Module, arguments: Mapping[str, Any], *, what: str) -> _Atten
 
 
 def _reason_against(watch: _Watch, output: object, failure: Exception | None) -> str | None:
+    for name, exchange in watch.exchanges.items():
+        if exchange.is_touched:
+            return f'exchanges "{name}" with other layers beside the hidden state'
     if watch.other_uses:
         return f'keeps a state besides keys and values (it uses "{watch.other_uses[0]}" of the cache)'
     if not watch.attentions and failure:

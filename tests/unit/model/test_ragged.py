@@ -1,0 +1,109 @@
+"""Ragged attention against its formula, written out for one sequence at a time."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from edgeweave.interleave.nouns import KvCapacity, Row
+from edgeweave.model.attention import AttentionRule
+from edgeweave.model.cache import KvCache, LayerKv
+
+NUM_HEADS = 4
+
+
+@dataclass(frozen=True)
+class Shape:
+    kv_heads: int
+    key_dim: int = 8
+    value_dim: int = 8
+
+
+def _rule(*, window: int | None = None, softcap: float | None = None, sinks: Tensor | None = None) -> AttentionRule:
+    return AttentionRule(scaling=0.4, sliding_window=window, softcap=softcap, sinks=sinks)
+
+
+def _by_the_book(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
+    """Attend within one whole sequence: [heads, tokens, dim] to [tokens, heads, value dim]."""
+    group = NUM_HEADS // len(key)
+    key, value = key.repeat_interleave(group, 0), value.repeat_interleave(group, 0)
+    scores = query @ key.transpose(1, 2) * rule["scaling"]
+    if rule["softcap"] is not None:
+        scores = rule["softcap"] * torch.tanh(scores / rule["softcap"])
+    age = torch.arange(len(query[0])).unsqueeze(1) - torch.arange(len(query[0]))
+    scores = scores.masked_fill((age < 0) | (age >= (rule["sliding_window"] or 1_000)), float("-inf"))
+    if rule["sinks"] is not None:
+        scores = torch.cat([scores, rule["sinks"].view(-1, 1, 1).expand(-1, scores.shape[1], 1)], -1)
+    return (scores.softmax(-1)[..., : len(query[0])] @ value).transpose(0, 1)
+
+
+class Sequences:
+    """Whole sequences of random queries, keys and values, and a cache that sees them row by row."""
+
+    def __init__(self, lengths: list[int], shape: Shape, *, num_blocks: int = 32) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.cache = KvCache(KvCapacity(4, num_blocks), device=torch.device("cpu"), dtype=torch.float32)
+        self.layer: LayerKv = self.cache.add_layer(
+            kv_heads=shape.kv_heads, key_dim=shape.key_dim, value_dim=shape.value_dim
+        )
+        dims = ((NUM_HEADS, shape.key_dim), (shape.kv_heads, shape.key_dim), (shape.kv_heads, shape.value_dim))
+        self.tensors = [
+            [torch.randn(heads, length, dim, generator=generator) for heads, dim in dims] for length in lengths
+        ]
+
+    def run(self, rows: list[Row], rule: AttentionRule) -> Tensor:
+        self.cache.begin(rows)
+        packed = [torch.cat([self.tensors[r.sequence][i][:, r.start : r.stop] for r in rows], 1) for i in range(3)]
+        query, key, value = (tensor.unsqueeze(0) for tensor in packed)
+        return self.layer.attend(query, key, value, rule)[0]
+
+    def expected(self, rows: list[Row], rule: AttentionRule) -> Tensor:
+        whole = {row.sequence: _by_the_book(*self.tensors[row.sequence], rule) for row in rows}
+        return torch.cat([whole[row.sequence][row.start : row.stop] for row in rows])
+
+
+RULES = {
+    "plain": _rule(),
+    "window": _rule(window=5),
+    "softcap": _rule(softcap=1.5),
+    "sinks": _rule(sinks=torch.tensor([0.5, -1.0, 2.0, 0.0])),
+    "all": _rule(window=5, softcap=1.5, sinks=torch.tensor([0.5, -1.0, 2.0, 0.0])),
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+@pytest.mark.parametrize("shape", [Shape(4), Shape(2), Shape(1), Shape(4, 12, 6), Shape(2, 6, 12)])
+def test_rows_attend_to_their_own_sequence(shape: Shape, rule: AttentionRule) -> None:
+    """Chunks and single tokens of several sequences in one unit equal the formula over each whole sequence."""
+    sequences = Sequences([17, 9, 3], shape)
+    units = [
+        [Row(0, 0, 6), Row(1, 0, 9)],
+        [Row(2, 0, 1), Row(0, 6, 7)],
+        [Row(0, 7, 17), Row(2, 1, 2)],
+        [Row(2, 2, 3)],
+    ]
+    for rows in units:
+        torch.testing.assert_close(sequences.run(rows, rule), sequences.expected(rows, rule))
+
+
+def test_a_row_may_begin_below_the_length() -> None:
+    """A row that goes back over tokens writes them anew and sees nothing beyond its own end."""
+    sequences = Sequences([12], Shape(2))
+    rule = _rule()
+    sequences.run([Row(0, 0, 12)], rule)
+    rows = [Row(0, 7, 9)]
+    torch.testing.assert_close(sequences.run(rows, rule), sequences.expected(rows, rule))
+
+
+def test_moved_keys_and_values_are_the_same() -> None:
+    """Sequences that outgrow their places in turn still attend to all of their tokens."""
+    lengths = [20, 16, 12]
+    sequences = Sequences(lengths, Shape(2), num_blocks=12)
+    for start in range(0, 20, 4):
+        rows = [Row(number, start, start + 4) for number, length in enumerate(lengths) if start < length]
+        torch.testing.assert_close(sequences.run(rows, _rule()), sequences.expected(rows, _rule()))
+    assert sequences.cache.table.num_moves > 0
+    assert sequences.cache.table.num_used == 12
+    sequences.cache.free([0, 1, 2, 5])
+    assert sequences.cache.table.num_used == 0
