@@ -13,7 +13,7 @@ class TcpProxy:
     def __init__(self, port: int) -> None:
         self.num_connections = 0
         self._port = port
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._connections: list[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = []
         self._pumps: set[asyncio.Task[None]] = set()
         self._upward = _Gate()
         self._downward = _Gate()
@@ -33,14 +33,19 @@ class TcpProxy:
 
     def cut(self) -> None:
         """Reset every connection, as the death of a peer does."""
-        for writer in self._writers:
+        for connection in range(len(self._connections)):
+            self.cut_one(connection)
+
+    def cut_one(self, connection: int) -> None:
+        """Reset one connection; they count from 0 in the order in which they came, from -1 back from the last."""
+        for writer in self._connections[connection]:
             writer.transport.abort()
 
     async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward one connection both ways."""
         self.num_connections += 1
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._port)
-        self._writers |= {writer, server_writer}
+        self._connections.append((writer, server_writer))
         for source, sink, gate in (
             (reader, server_writer, self._upward),
             (server_reader, writer, self._downward),
