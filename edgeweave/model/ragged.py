@@ -20,12 +20,13 @@ def attend_row(
 
     `query` is [heads, queries, key dim]; `keys` and `values` are those of the whole cache, [tokens, kv heads, dim].
     """
-    first_key = _first_key(row, rule["sliding_window"])
+    window = rule["sliding_window"]
+    first_key = _first_key(row, window)
     seen = slice(row.base + first_key, row.base + row.stop)
     grouped = query.view(keys.shape[1], -1, *query.shape[1:])  # [kv heads, group, queries, key dim]
     row_keys = keys[seen].transpose(0, 1)  # [kv heads, keys, key dim]
     row_values = values[seen].transpose(0, 1)  # [kv heads, keys, value dim]
-    mask = None if row.stop - row.start == 1 else unit.mask(row, first_key=first_key, window=rule["sliding_window"])
+    mask = None if row.stop - row.start == 1 else unit.mask(row, first_key=first_key, window=window)
     if rule["softcap"] is None and rule["sinks"] is None:
         attended = _fused(grouped, row_keys, row_values, mask=mask, scaling=rule["scaling"])
     else:

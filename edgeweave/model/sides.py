@@ -100,11 +100,13 @@ class Side:
     def hidden_from(self, payload: bytes | bytearray | memoryview, num_rows: int) -> Tensor:
         """Return `payload`, as it came over a lane, as [num_rows, hidden] on this side's device.
 
-        On the CPU the tensor shares memory with `payload`, which must not change.
+        On the CPU the tensor shares memory with `payload`, which must not change; one that cannot be written to is
+        copied.
         """
         if len(payload) != num_rows * self.token_bytes:
             raise ValueError(f"{len(payload)} bytes are not {num_rows} hidden states of {self.token_bytes} bytes")
-        flat = torch.frombuffer(payload, dtype=self._dtype)
+        writable = bytearray(payload) if memoryview(payload).readonly else payload  # tensors are always writable
+        flat = torch.frombuffer(writable, dtype=self._dtype)
         return flat.view(num_rows, self.hidden_size).to(self.device)
 
     def zeros(self, num_rows: int) -> Tensor:

@@ -128,13 +128,14 @@ def test_an_edge_without_a_split_holds_everything() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_hidden_states_survive_the_way_through_bytes(dtype: str) -> None:
-    """Bytes have the stated size, and reading them back copies nothing."""
+    """Bytes have the stated size, and reading them back copies nothing, unless they cannot be written to."""
     edge = load_edge(tiny_model("llama"), split=Split(), dtype=dtype, kv=KV)
     hidden = edge.run_head([Row(1, 0, 3)], [5, 6, 7])
     payload = bytearray(edge.payload_of(hidden))
     assert len(payload) == 3 * edge.token_bytes
     read = edge.hidden_from(payload, 3)
     assert torch.equal(read, hidden)
+    assert torch.equal(edge.hidden_from(bytes(payload), 3), hidden)
     payload[:] = bytes(len(payload))
     assert not read.any()
     with pytest.raises(ValueError, match="are not 2 hidden states"):
