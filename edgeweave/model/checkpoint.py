@@ -51,6 +51,7 @@ class Checkpoint:
         self.config = config
         self.entries = entries
         self.tensors_read: set[str] = set()
+        self._files: dict[Path, Any] = {}
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
@@ -68,9 +69,15 @@ class Checkpoint:
     def read(self, name: str) -> torch.Tensor:
         """Return the tensor `name` as it is stored, on the CPU."""
         self.tensors_read.add(name)
-        with safe_open(self.entries[name].file, framework="pt", device="cpu") as file:
-            tensor: torch.Tensor = file.get_tensor(name)
+        path = self.entries[name].file
+        if path not in self._files:  # a file stays open: its header, with thousands of experts, takes long to read
+            self._files[path] = safe_open(path, framework="pt", device="cpu")
+        tensor: torch.Tensor = self._files[path].get_tensor(name)
         return tensor
+
+    def close(self) -> None:
+        """Close the files that `read` has opened."""
+        self._files.clear()
 
 
 def _read_json(path: Path) -> dict[str, Any]:

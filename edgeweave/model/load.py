@@ -35,6 +35,7 @@ def load_part(
     stack = cut(tree, kept=kept, with_outside=edge)
     probe_cut(tree)
     fill(tree.model, checkpoint, dtype=torch_dtype(element), device=opened)
+    checkpoint.close()
     cache = KvCache(kv, device=opened, dtype=torch_dtype(element))
     give_kv(shapes, cache, kept=kept)
     facts = _facts(checkpoint, tree.config, split=split, body=body, dtype=element)

@@ -24,7 +24,7 @@ def _rule(*, window: int | None = None, softcap: float | None = None, sinks: Ten
     return AttentionRule(scaling=0.4, sliding_window=window, softcap=softcap, sinks=sinks)
 
 
-def _by_the_book(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
+def _by_the_book(query: Tensor, key: Tensor, value: Tensor, *, rule: AttentionRule) -> Tensor:
     """Attend within one whole sequence: [heads, tokens, dim] to [tokens, heads, value dim]."""
     group = NUM_HEADS // len(key)
     key, value = key.repeat_interleave(group, 0), value.repeat_interleave(group, 0)
@@ -59,7 +59,7 @@ class Sequences:
         return self.layer.attend(query, key, value, rule)[0]
 
     def expected(self, rows: list[Row], rule: AttentionRule) -> Tensor:
-        whole = {row.sequence: _by_the_book(*self.tensors[row.sequence], rule) for row in rows}
+        whole = {row.sequence: _by_the_book(*self.tensors[row.sequence], rule=rule) for row in rows}
         return torch.cat([whole[row.sequence][row.start : row.stop] for row in rows])
 
 
