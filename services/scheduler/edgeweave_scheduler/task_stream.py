@@ -15,6 +15,8 @@ from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError, Un
 from edgeweave.interleave.accounts import Side
 from edgeweave.rpc.status import error_of
 
+# What a call raises once it is over; only its status says why.
+_BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 _log = structlog.get_logger(__name__)
 
 
@@ -53,7 +55,7 @@ class TaskStream:
                 return await self._read()
         except TimeoutError:
             raise self._silence(timeout_s) from None
-        except (grpc.aio.BaseError, asyncio.InvalidStateError):
+        except _BROKEN:
             raise await self._failure() from None
 
     async def next_report(self, *, timeout_s: float) -> Any:
@@ -63,7 +65,7 @@ class TaskStream:
                 return await self._read()
         except TimeoutError:
             raise self._silence(timeout_s) from None
-        except (grpc.aio.BaseError, asyncio.InvalidStateError):
+        except _BROKEN:
             raise await self._failure() from None
 
     async def carry(self, on_report: Callable[[Any], None]) -> EdgeweaveError:
@@ -95,7 +97,7 @@ class TaskStream:
         try:
             while True:
                 on_report(await self._read())
-        except (grpc.aio.BaseError, asyncio.InvalidStateError):
+        except _BROKEN:
             self.end(await self._failure())
         except EdgeweaveError as error:
             self.end(error)
@@ -107,7 +109,7 @@ class TaskStream:
         try:
             while True:
                 await self._call.write(self._encode(await self._unsent.get()))
-        except (grpc.aio.BaseError, asyncio.InvalidStateError):
+        except _BROKEN:
             self.end(await self._failure())
 
     async def _failure(self) -> EdgeweaveError:
