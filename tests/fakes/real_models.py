@@ -1,6 +1,6 @@
 """Real models of both engines that fail, stop or lie when a test asks for it.
 
-The parts of a model are loaded once for each shape and shared by all meshes of a run; one mesh at a time may use them.
+A model is loaded once for each shape and shared by all meshes of a run; one mesh at a time may use it.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,7 @@ from torch import Tensor
 
 from edgeweave.interleave.nouns import Fingerprint, KvCapacity, Row, Segment
 from edgeweave.interleave.split import Split
-from edgeweave.model import CloudModel, EdgeModel, use_threads
-from edgeweave.model.load import load_part
-from edgeweave.model.part import Part
-from edgeweave.model.sides import ModelFacts
+from edgeweave.model import CloudModel, EdgeModel, load_cloud, load_edge, use_threads
 
 ONE_PLACE = "none"
 LONGEST_HOLD_S = 20.0
@@ -90,10 +87,10 @@ def is_chunk(rows: Sequence[Row]) -> bool:
 
 
 class FaultyEdge(EdgeModel):
-    """The edge's share of a model."""
+    """The edge's share of a model: all that `model` is made of, and faults of its own."""
 
-    def __init__(self, facts: ModelFacts, part: Part, *, device: torch.device) -> None:
-        super().__init__(facts, part, device=device)
+    def __init__(self, model: EdgeModel) -> None:
+        vars(self).update(vars(model))
         self.faults = Faults()
 
     @property
@@ -110,10 +107,10 @@ class FaultyEdge(EdgeModel):
 
 
 class FaultyCloud(CloudModel):
-    """The body of a model."""
+    """The body of a model, likewise."""
 
-    def __init__(self, facts: ModelFacts, part: Part, *, device: torch.device) -> None:
-        super().__init__(facts, part, device=device)
+    def __init__(self, model: CloudModel) -> None:
+        vars(self).update(vars(model))
         self.faults = Faults()
 
     @property
@@ -127,18 +124,21 @@ class FaultyCloud(CloudModel):
 
 def edge_model(folder: Path, *, split: str, kv: KvCapacity) -> FaultyEdge:
     """Return the edge's share of the model in `folder`; all of it with the split `ONE_PLACE`."""
-    facts, part, device = _part(folder, split, kv, is_edge=True)
-    return FaultyEdge(facts, part, device=device)
+    return FaultyEdge(_edge(folder, split, kv))
 
 
 def cloud_model(folder: Path, *, split: str, kv: KvCapacity) -> FaultyCloud:
     """Return the body of the model in `folder`."""
-    facts, part, device = _part(folder, split, kv, is_edge=False)
-    return FaultyCloud(facts, part, device=device)
+    return FaultyCloud(_cloud(folder, split, kv))
 
 
 @lru_cache(maxsize=64)
-def _part(folder: Path, split: str, kv: KvCapacity, *, is_edge: bool) -> tuple[ModelFacts, Part, torch.device]:
+def _edge(folder: Path, split: str, kv: KvCapacity) -> EdgeModel:
     use_threads(1)
-    parsed = None if split == ONE_PLACE else Split.parse(split)
-    return load_part(folder, split=parsed, dtype="float32", device="cpu", kv=kv, edge=is_edge)
+    return load_edge(folder, split=None if split == ONE_PLACE else Split.parse(split), kv=kv)
+
+
+@lru_cache(maxsize=64)
+def _cloud(folder: Path, split: str, kv: KvCapacity) -> CloudModel:
+    use_threads(1)
+    return load_cloud(folder, split=Split.parse(split), kv=kv)

@@ -59,10 +59,10 @@ class WatchedDriver(Driver):
         super().feed(event)
         self._notice.tell()
 
-    def close(self, request_id: str) -> None:
+    def close(self, request_id: str, answers: "asyncio.Queue[Answer]") -> None:
         if request_id in self.core.requests:
             self.aborts.update(self.states(request_id))
-        super().close(request_id)
+        super().close(request_id, answers)
 
     def states(self, request_id: str) -> set[str]:
         """Return where a request is: one that was preempted waits while its sequence is being released."""

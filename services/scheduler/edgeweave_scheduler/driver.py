@@ -43,18 +43,22 @@ class Driver:
         self._idle = asyncio.Event()
 
     def open(self, request: Request) -> asyncio.Queue[Answer]:
-        """Submit a request; its answers come through the queue, the last a finish or an error."""
-        answers: asyncio.Queue[Answer] = asyncio.Queue()
+        """Submit a request; its answers come through the queue, the last a finish or an error.
+
+        Raises:
+            InvalidRequestError: another request has this id now.
+        """
         if request.request_id in self.core.requests:
-            answers.put_nowait(InvalidRequestError(f"request id {request.request_id!r} is in use; choose another"))
-            return answers
+            raise InvalidRequestError(f"request id {request.request_id!r} is in use; choose another")
+        answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._answers[request.request_id] = answers
         self.feed(request)
         return answers
 
-    def close(self, request_id: str) -> None:
-        """The client is gone; abort the request if it still runs."""
-        if self._answers.pop(request_id, None) is not None:
+    def close(self, request_id: str, answers: "asyncio.Queue[Answer]") -> None:
+        """The client that got `answers` is gone; abort its request if it still runs. The id may be another's by now."""
+        if self._answers.get(request_id) is answers:
+            del self._answers[request_id]
             self.feed(Cancel(request_id))
 
     def connect(self, event: Connected, streams: Mapping[Side, TaskStream]) -> None:

@@ -12,7 +12,7 @@ import structlog
 from opentelemetry.propagate import extract
 from opentelemetry.trace import Tracer
 
-from edgeweave.errors import EdgeweaveError
+from edgeweave.errors import EdgeweaveError, InvalidRequestError, ProtocolError
 from edgeweave.interleave.nouns import PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Request
@@ -92,7 +92,7 @@ class SchedulerServicer(SchedulerServiceServicer):
                 if emits[-1].finish is not None:
                     return
         finally:
-            self._driver.close(request.request_id)
+            self._driver.close(request.request_id, answers)
 
 
 def _waiting(first: Answer, answers: "asyncio.Queue[Answer]") -> list[Emit]:
@@ -120,8 +120,12 @@ def _response(request: Request, emits: list[Emit]) -> pb.GenerateResponse:
 
 
 def _plan_request_of(message: pb.SetPlanRequest) -> PlanRequest:
+    try:
+        kind = enum_field(message, "kind", kind=PlanKind)
+    except ProtocolError as error:
+        raise InvalidRequestError(f"the plan cannot be read: {error}") from None
     return PlanRequest(
-        kind=enum_field(message, "kind", kind=PlanKind),
+        kind=kind,
         max_prefills=message.max_prefills or None,
         max_steps=message.max_steps or None,
         num_segments=message.num_segments or None,
