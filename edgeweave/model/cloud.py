@@ -8,7 +8,8 @@ from torch import Tensor
 
 from edgeweave.interleave.nouns import KvCapacity, Row, Segment
 from edgeweave.interleave.split import Split
-from edgeweave.model.load import load_part
+from edgeweave.model.load import Placement, load_part
+from edgeweave.model.packed import PACK_FROM
 from edgeweave.model.part import Part
 from edgeweave.model.sides import ModelFacts, Side
 
@@ -29,11 +30,19 @@ class CloudModel(Side):
 
 
 def load_cloud(
-    folder: Path, *, split: Split, dtype: str = "float32", device: str = "cpu", kv: KvCapacity
+    folder: Path,
+    *,
+    split: Split,
+    kv: KvCapacity,
+    dtype: str = "float32",
+    device: str = "cpu",
+    pack_from: int = PACK_FROM,
 ) -> CloudModel:
     """Load the body of the model in `folder`.
 
+    On the CPU, linear layers of at least `pack_from` elements are laid out for fast decode steps.
     Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
     """
-    facts, part, opened = load_part(folder, split=split, dtype=dtype, device=device, kv=kv, edge=False)
+    placement = Placement(dtype, device, kv, pack_from)
+    facts, part, opened = load_part(folder, split=split, edge=False, placement=placement)
     return CloudModel(facts, part, device=opened)

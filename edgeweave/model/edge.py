@@ -12,7 +12,8 @@ from torch import Tensor
 
 from edgeweave.interleave.nouns import KvCapacity, Row, Segment
 from edgeweave.interleave.split import Split
-from edgeweave.model.load import load_part
+from edgeweave.model.load import Placement, load_part
+from edgeweave.model.packed import PACK_FROM
 from edgeweave.model.part import Part
 from edgeweave.model.sides import ModelFacts, Side
 
@@ -41,11 +42,19 @@ class EdgeModel(Side):
 
 
 def load_edge(
-    folder: Path, *, split: Split | None, dtype: str = "float32", device: str = "cpu", kv: KvCapacity
+    folder: Path,
+    *,
+    split: Split | None,
+    kv: KvCapacity,
+    dtype: str = "float32",
+    device: str = "cpu",
+    pack_from: int = PACK_FROM,
 ) -> EdgeModel:
     """Load the edge's share of the model in `folder`; all of it where `split` is `None`.
 
+    On the CPU, linear layers of at least `pack_from` elements are laid out for fast decode steps.
     Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
     """
-    facts, part, opened = load_part(folder, split=split, dtype=dtype, device=device, kv=kv, edge=True)
+    placement = Placement(dtype, device, kv, pack_from)
+    facts, part, opened = load_part(folder, split=split, edge=True, placement=placement)
     return EdgeModel(facts, part, device=opened)

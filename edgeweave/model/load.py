@@ -1,5 +1,6 @@
 """From a model folder to a loaded part: open, look, cut, fill."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,32 +15,45 @@ from edgeweave.model.device import open_device
 from edgeweave.model.dtypes import dtype_of, torch_dtype
 from edgeweave.model.fingerprint import fingerprint_of
 from edgeweave.model.loading import fill
+from edgeweave.model.packed import pack_linears
 from edgeweave.model.part import Part, cut, give_kv
 from edgeweave.model.probe import probe_cut, probe_layers
 from edgeweave.model.sides import ModelFacts
 from edgeweave.model.tree import build_tree
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a part is put and how: element type and device by their names, KV, and what is packed (`packed`)."""
+
+    dtype: str
+    device: str
+    kv: KvCapacity
+    pack_from: int
+
+
 def load_part(
-    folder: Path, *, split: Split | None, dtype: str, device: str, kv: KvCapacity, edge: bool
+    folder: Path, *, split: Split | None, edge: bool, placement: Placement
 ) -> tuple[ModelFacts, Part, torch.device]:
-    """Load the share of the edge, or of the cloud, of the model in `folder`."""
-    opened = open_device(device)
-    element = dtype_of(dtype)
+    """Load the share of the edge, or of the cloud, of the model in `folder`; return the device that it is on."""
+    device = open_device(placement.device)
+    element = dtype_of(placement.dtype)
+    dtype = torch_dtype(element)
     checkpoint = Checkpoint.open(folder)
-    tree = build_tree(folder, dtype=torch_dtype(element))
+    tree = build_tree(folder, dtype=dtype)
     num_layers = len(tree.layers)
     body = split.body(num_layers) if split else Segment(num_layers, num_layers)
     kept = kept_layers(body, num_layers, edge=edge)
     shapes = probe_layers(tree)
     stack = cut(tree, kept=kept, with_outside=edge)
     probe_cut(tree)
-    fill(tree.model, checkpoint, dtype=torch_dtype(element), device=opened)
+    fill(tree.model, checkpoint, dtype=dtype, device=device)
     checkpoint.close()
-    cache = KvCache(kv, device=opened, dtype=torch_dtype(element))
+    pack_linears(tree.model, from_elements=placement.pack_from)
+    cache = KvCache(placement.kv, device=device, dtype=dtype)
     give_kv(shapes, cache, kept=kept)
     facts = _facts(checkpoint, tree.config, split=split, body=body, dtype=element)
-    return facts, Part(tree, stack, cache, device=opened), opened
+    return facts, Part(tree, stack, cache, device=device), device
 
 
 def _facts(

@@ -98,6 +98,13 @@ def test_every_combination(case: Case, meshes: Meshes, tally: Tally) -> None:
     _check_exact(meshes.get(*case[:2]), case, tally)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_packed_linear_layers_say_the_same(architecture: str, tally: Tally) -> None:
+    """Real models are packed, tiny ones are too small for it: here every linear layer is."""
+    mesh = LocalMesh.load(architecture, Split(1, 1), kv=KV, pack_from=1)
+    _check_exact(mesh, (architecture, Split(1, 1), 5, MIXES[3]), tally)
+
+
 def test_the_selection_holds_every_pair() -> None:
     """The thinned cases hold each pair of values of each two dimensions."""
     for one, other in product(range(4), repeat=2):

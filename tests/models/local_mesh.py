@@ -13,6 +13,7 @@ from torch import Tensor
 from edgeweave.interleave.nouns import GREEDY, KvCapacity, Row, Sampling, Segment
 from edgeweave.interleave.split import Split
 from edgeweave.model import CloudModel, EdgeModel, Sampler, load_cloud, load_edge
+from edgeweave.model.packed import PACK_FROM
 from models.tiny import tiny_model
 
 
@@ -67,11 +68,11 @@ class LocalMesh:
         self.sampler = Sampler()
 
     @classmethod
-    def load(cls, architecture: str, split: Split | None, *, kv: KvCapacity, dtype: str = "float32") -> "LocalMesh":
+    def load(cls, architecture: str, split: Split | None, *, kv: KvCapacity, pack_from: int = PACK_FROM) -> "LocalMesh":
         """Load both sides of the tiny model of `architecture`."""
         folder = tiny_model(architecture)
-        edge = load_edge(folder, split=split, kv=kv, dtype=dtype)
-        return cls(edge, load_cloud(folder, split=split, kv=kv, dtype=dtype) if split else None)
+        edge = load_edge(folder, split=split, kv=kv, pack_from=pack_from)
+        return cls(edge, load_cloud(folder, split=split, kv=kv, pack_from=pack_from) if split else None)
 
     def answer(
         self,
