@@ -2,11 +2,11 @@
 
 Whoever drives it picks, again and again, one of the moves that are possible: deliver the head of one stream, end a
 unit that runs, let time pass. Streams are ordered in themselves and not with each other, as on a network. All of it
-is values, so that it can be pickled: that is how a walk takes another way from the same place.
+is values, so that it can be copied: that is how a walk takes another way from the same place.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -24,7 +24,6 @@ from edgeweave.interleave.nouns import (
     ExtendSequence,
     Fingerprint,
     KvCapacity,
-    Lane,
     LanesReady,
     OpenSequence,
     Plan,
@@ -46,11 +45,12 @@ from edgeweave.interleave.scheduler_events import (
     EndSession,
     FromEngine,
     Refuse,
+    SchedulerEffect,
     SchedulerEvent,
     ToEngine,
 )
 from edgeweave.interleave.session import Session
-from fakes.shells import CloudShell, EdgeShell, Frame, Stream
+from fakes.shells import CloudShell, EdgeShell, Frame
 from fakes.symbolic import STOP_TOKEN, SymbolicLayers
 
 NUM_LAYERS = 5
@@ -63,7 +63,7 @@ FromEdgeOrCloud = ChunkDone | StepDone | Released | UnitFailed | Timeline
 ToEdgeOrCloud = OpenSequence | ExtendSequence | Chunk | ReleaseSequences | Plan
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Config:
     """One mesh. `frame_rows` cuts units into frames; `centralized` leaves the cloud away."""
 
@@ -93,7 +93,7 @@ class Mesh:
         self.refused: dict[str, Exception] = {}
         self.ended_sessions: list[str] = []
         self.fail_next: ErrorCode | None = None
-        self.streams: dict[str, Stream] = {}
+        self.streams: dict[str, deque[object]] = {}
         self.connect()
 
     @property
@@ -127,19 +127,17 @@ class Mesh:
         self.connect()
 
     def _new_edge(self, body: Segment) -> EdgeShell:
-        config, streams = self.config, self.streams
+        config = self.config
         core = config.edge_core(
             self.scheduler.plan, Ledger(self.now_us), config.piece_tokens, holds_body=config.centralized
         )
         head, tail = SymbolicLayers(0, body.start), SymbolicLayers(body.stop, NUM_LAYERS)
-        up = {Lane.PREFILL: streams["up_p"], Lane.DECODE: streams["up_d"]}
-        return EdgeShell(core, head, tail, up, streams["from_edge"], config.frame_rows)
+        return EdgeShell(core, head, tail, config.frame_rows)
 
     def _new_cloud(self, body: Segment) -> CloudShell:
-        config, streams = self.config, self.streams
+        config = self.config
         core = config.cloud_core(body, self.scheduler.plan, Ledger(self.now_us))
-        down = {Lane.PREFILL: streams["down_p"], Lane.DECODE: streams["down_d"]}
-        return CloudShell(core, SymbolicLayers(body.start, body.stop), down, streams["from_cloud"], config.frame_rows)
+        return CloudShell(core, SymbolicLayers(body.start, body.stop), config.frame_rows)
 
     def _attached(self, kv: KvCapacity, body: Segment) -> Attached:
         fingerprint = Fingerprint(b"m", b"w", 1, 1, DType.FLOAT32, 1)
@@ -159,7 +157,7 @@ class Mesh:
         """Make one move, and let the engine that it touched start what is ready."""
         if name == "wake_cloud":
             self.now_us = self.cloud.core.wake_us(now_us=self.now_us) or self.now_us
-            self.cloud.poll(now_us=self.now_us)
+            self._poll(self.cloud)
         elif name.startswith("end_"):
             self._end_unit(self.edge if name == "end_edge" else self.cloud)
         else:
@@ -183,7 +181,7 @@ class Mesh:
     def _end_unit(self, shell: EdgeShell | CloudShell) -> None:
         failure, self.fail_next = self.fail_next, None
         shell.end_unit(now_us=self.now_us, failure=failure)
-        shell.poll(now_us=self.now_us)
+        self._poll(shell)
 
     def _deliver(self, name: str, item: object) -> None:
         """Hand an item to whom it was sent."""
@@ -192,22 +190,44 @@ class Mesh:
             self.tell(FromEngine(side, cast("FromEdgeOrCloud", item)))
         elif name in ("to_edge", "down_p", "down_d"):
             self.edge.on(cast("EdgeEvent | Frame", item), now_us=self.now_us)
-            self.edge.poll(now_us=self.now_us)
+            self._poll(self.edge)
         else:
             self.cloud.on(cast("CloudEvent | Frame", item), now_us=self.now_us)
-            self.cloud.poll(now_us=self.now_us)
+            self._poll(self.cloud)
+
+    def _poll(self, shell: EdgeShell | CloudShell) -> None:
+        """Let an engine start what is ready, and send what it has to send."""
+        shell.poll(now_us=self.now_us)
+        for name, item in shell.outbox:
+            self.streams[name].append(item)
+        shell.outbox.clear()
 
     # ---- scheduler
 
     def submit(self, request_id: str, prompt: tuple[int, ...], *, max_tokens: int) -> None:
         """A client asks."""
-        self.emitted[request_id] = []
-        stop_token_ids = frozenset({STOP_TOKEN})
-        self.tell(Request(request_id, prompt, max_tokens, stop_token_ids=stop_token_ids, arrived_us=self.now_us))
+        self.tell(self._request(request_id, prompt, max_tokens))
+
+    def queue(self, request_id: str, prompt: tuple[int, ...], *, max_tokens: int) -> None:
+        """A client asks, in the same turn as others: the scheduler looks at all of them at `poll_scheduler`."""
+        request = self._request(request_id, prompt, max_tokens)
+        self.scheduler.requests[request_id] = request
+        self.scheduler.waiting.append(request)
 
     def tell(self, event: SchedulerEvent) -> None:
-        """Give the scheduler an event and carry out what follows."""
-        for effect in self.scheduler.on(event, now_us=self.now_us):
+        """Give the scheduler an event."""
+        self._carry_out(self.scheduler.on(event, now_us=self.now_us))
+
+    def poll_scheduler(self) -> None:
+        """Let the scheduler look at the time and the queue."""
+        self._carry_out(self.scheduler.poll(now_us=self.now_us))
+
+    def _request(self, request_id: str, prompt: tuple[int, ...], max_tokens: int) -> Request:
+        self.emitted[request_id] = []
+        return Request(request_id, prompt, max_tokens, stop_token_ids=frozenset({STOP_TOKEN}), arrived_us=self.now_us)
+
+    def _carry_out(self, effects: Sequence[SchedulerEffect]) -> None:
+        for effect in effects:
             match effect:
                 case ToEngine():
                     self.streams["to_edge" if effect.side is Side.EDGE else "to_cloud"].append(effect.task)

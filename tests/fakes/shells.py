@@ -1,10 +1,9 @@
-"""What both engine shells do, with integers in place of tensors: stage frames, run units, send results.
+"""Both engine shells with integers in place of tensors: they stage frames, run units and send results.
 
-A shell holds nothing but values, so that a whole mesh can be saved and taken up again. Units run when `end_unit` is
-called: until then they are open, and anything may arrive.
+A shell holds nothing but values, so that a whole mesh can be copied. A unit runs when `end_unit` is called: until
+then it is open, and anything may arrive. What a shell sends lies in its `outbox`, by the name of the stream.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,33 +28,35 @@ from edgeweave.interleave.effects import (
 from edgeweave.interleave.nouns import ErrorCode, Lane, Row, Segment
 from fakes.symbolic import VOCAB, SymbolicLayers
 
+UP = {Lane.PREFILL: "up_p", Lane.DECODE: "up_d"}
+DOWN = {Lane.PREFILL: "down_p", Lane.DECODE: "down_d"}
+
 Values = list[int | None]
 Staged = dict[tuple[Lane, int], Values]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Frame:
     """A frame as it travels: what the core hears of, and the values that it does not see."""
 
     arrived: FrameArrived
-    values: Values
+    values: tuple[int | None, ...]
 
 
-Stream = deque[object]
+Outbox = list[tuple[str, object]]
 
 
 @dataclass(slots=True)
 class EdgeShell:
-    """An edge engine. `up` are its lanes to the cloud, `told` its answers to the scheduler."""
+    """An edge engine."""
 
     core: EdgeCore
     head: SymbolicLayers
     tail: SymbolicLayers
-    up: dict[Lane, Stream]
-    told: Stream
     frame_rows: int
     staged: Staged = field(default_factory=dict)
     running: RunHead | RunTail | None = None
+    outbox: Outbox = field(default_factory=list)
 
     @property
     def layers(self) -> tuple[SymbolicLayers, ...]:
@@ -93,7 +94,7 @@ class EdgeShell:
                 case DropUnit():
                     self.staged.pop((effect.lane, effect.unit), None)
                 case Tell():
-                    self.told.append(effect.message)
+                    self.outbox.append(("from_edge", effect.message))
 
     def _run_head(self, effect: RunHead) -> UnitEnded:
         """Embed and run the head layers; zeros for rows that are not live."""
@@ -123,7 +124,7 @@ class EdgeShell:
         rows = effect.rows
         for start, stop in cut(effect.row_start, effect.row_stop, self.frame_rows):
             arrived = FrameArrived(effect.lane, effect.unit, start, stop, effect.num_rows, now_us, rows=rows)
-            self.up[effect.lane].append(Frame(arrived, staged[start:stop]))
+            self.outbox.append((UP[effect.lane], Frame(arrived, tuple(staged[start:stop]))))
             rows = None
         if effect.row_stop == effect.num_rows:
             del self.staged[(effect.lane, effect.unit)]
@@ -131,15 +132,14 @@ class EdgeShell:
 
 @dataclass(slots=True)
 class CloudShell:
-    """A cloud engine. `down` are its lanes to the edge, `told` its answers to the scheduler."""
+    """A cloud engine."""
 
     core: CloudCore
     body: SymbolicLayers
-    down: dict[Lane, Stream]
-    told: Stream
     frame_rows: int
     staged: Staged = field(default_factory=dict)
     running: RunSegment | RunStep | None = None
+    outbox: Outbox = field(default_factory=list)
 
     @property
     def layers(self) -> tuple[SymbolicLayers, ...]:
@@ -181,7 +181,7 @@ class CloudShell:
                 case DropUnit():
                     self.staged.pop((effect.lane, effect.unit), None)
                 case Tell():
-                    self.told.append(effect.message)
+                    self.outbox.append(("from_cloud", effect.message))
 
     def _run(self, unit: tuple[Lane, int], rows: tuple[Row, ...], live: tuple[bool, ...], layers: Segment) -> None:
         """Run body layers over what is staged."""
@@ -198,12 +198,12 @@ class CloudShell:
         values: Values = [value if is_live else 0 for value, (_, _, is_live) in zip(staged, cells, strict=True)]
         for start, stop in cut(0, len(values), self.frame_rows):
             arrived = FrameArrived(effect.lane, effect.unit, start, stop, len(values), now_us)
-            self.down[effect.lane].append(Frame(arrived, values[start:stop]))
+            self.outbox.append((DOWN[effect.lane], Frame(arrived, tuple(values[start:stop]))))
 
     def _send_failure(self, effect: SendFailure, now_us: int) -> None:
         del self.staged[(effect.lane, effect.unit)]
         arrived = FrameArrived(effect.lane, effect.unit, 0, 0, 0, now_us, failed=effect.sequences, code=effect.code)
-        self.down[effect.lane].append(Frame(arrived, []))
+        self.outbox.append((DOWN[effect.lane], Frame(arrived, ())))
 
 
 def stage(staged: Staged, frame: Frame) -> FrameArrived:
