@@ -30,9 +30,8 @@ def functions_of_the_page() -> list[str]:
 def resolve(name: str) -> Callable[..., Any]:
     """Return the function that a dotted name stands for."""
     module, owner, function = name.rsplit(".", 2)
-    found = getattr(getattr(importlib.import_module(module), owner), function)
-    assert callable(found)
-    return inspect.unwrap(found)
+    found: Callable[..., Any] = inspect.unwrap(getattr(getattr(importlib.import_module(module), owner), function))
+    return found
 
 
 def next_of(name: str) -> str | None:
@@ -68,7 +67,7 @@ def calls_recorded(names: list[str]) -> Iterator[list[str]]:
         yield calls
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  # None is what clears it; the stub does not say so
+        threading.setprofile(None)
 
 
 def is_in_order(wanted: list[str], calls: list[str]) -> bool:
