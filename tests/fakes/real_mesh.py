@@ -17,6 +17,7 @@ from edgeweave import Client
 from edgeweave.client.mesh_state import MeshState
 from edgeweave.clock import MonotonicClock
 from edgeweave.engine.worker import Worker
+from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import GREEDY, KvCapacity, Sampling
 from edgeweave.rpc.cloud_service import CLOUD_SERVICE, cloud_service_handler
 from edgeweave.rpc.lane_servicer import LaneServicer
@@ -111,6 +112,11 @@ class RealMesh:
     def models(self) -> list[FaultyEdge | FaultyCloud]:
         """The models of all engines."""
         return [self.edge.model] if self.cloud is None else [self.edge.model, self.cloud.model]
+
+    @property
+    def sides(self) -> list[Side]:
+        """The sides that hold layers."""
+        return [Side.EDGE] if self.cloud is None else list(Side)
 
     async def ready(self, *, after: int = 0) -> None:
         """Return when a session with a number above `after` serves."""

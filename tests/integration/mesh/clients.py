@@ -1,9 +1,9 @@
 """Clients of a mesh: those that stay and compare what they get, and those that leave."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from edgeweave.interleave.nouns import KvCapacity
 from exact.tally import Tally
@@ -80,3 +80,21 @@ async def check_empty(mesh: RealMesh) -> None:
     for engine in (state.edge, state.cloud):
         assert engine is None or engine.num_free_blocks == engine.num_blocks
     assert [model.kv_blocks_used for model in mesh.models] == [0] * len(mesh.models)
+    # What was on a lane when its sequences were freed still comes, and is thrown away.
+    await mesh.state(lambda _: not left_behind(mesh))
+
+
+def left_behind(mesh: RealMesh) -> list[object]:
+    """Return what the sessions of the engines hold of any unit: frames, tensors, work."""
+    servicers = [mesh.edge.servicer] if mesh.cloud is None else [mesh.edge.servicer, mesh.cloud.servicer]
+    return [item for servicer in servicers for item in _held(servicer)]
+
+
+def _held(servicer: Any) -> Iterator[object]:
+    # Nobody but this test asks an engine for what it holds, so there is no way to do so in public.
+    session = servicer._slot._session  # noqa: SLF001
+    runner = session._runner  # noqa: SLF001
+    yield from session._staging._open  # noqa: SLF001
+    yield from (item for kept in vars(runner).values() if isinstance(kept, dict) for item in kept)
+    if not runner.core.is_empty:
+        yield runner.core

@@ -48,8 +48,12 @@ async def _broken_off(mesh: RealMesh, harm: Callable[[], None]) -> list[BaseExce
     wanted = {Attempt.PREFILLING.value, Attempt.DECODING.value}
     requests = mesh.driver.core.requests
     await mesh.notice.until(lambda: wanted <= set().union(*map(mesh.driver.states, requests)))
+    mesh.edge.model.faults.hold()  # or decode, which asks nobody, might finish before the harm is noticed
     harm()
-    return await asyncio.wait_for(asking, 10)
+    try:
+        return await asyncio.wait_for(asking, 10)
+    finally:
+        mesh.edge.model.faults.let_go()
 
 
 async def _check_serves_again(mesh: RealMesh, *, after: int, tally: Tally) -> None:
