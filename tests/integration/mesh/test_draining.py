@@ -55,11 +55,21 @@ async def test_requests_that_outlast_the_drain_are_told(tally: Tally) -> None:
     """After `drain_s` the session ends; what is still open ends with it and says why."""
     async with real_mesh(MeshShape(tiny_model("llama"), scheduler={"drain_s": 0.1})) as mesh:
         mesh.edge.model.faults.hold()
+        number = mesh.keeper.number
         answering = await arrived(mesh, mesh.answer(EXPECTED[0].prompt, max_tokens=10))
         await _tell_stop(mesh, "cloud")
         with pytest.raises(UnavailableError, match=r"the cloud engine at .* stops"):
             await answering
-        number = mesh.keeper.number
+        assert mesh.cloud is not None
+        await mesh.cloud.server.set_health(CLOUD_SERVICE, serving=True)  # as one that was started again
         mesh.edge.model.faults.let_go()
         await mesh.ready(after=number)
         check_exact(await mesh.answer(EXPECTED[1].prompt, max_tokens=10), EXPECTED[1], tally)
+
+
+async def test_an_engine_that_stops_before_it_is_watched_is_left_as_well() -> None:
+    """The scheduler attaches first and watches then; what it sees first counts."""
+    async with real_mesh(MeshShape(tiny_model("llama")), waits=False) as mesh:
+        await _tell_stop(mesh, "cloud")
+        await mesh.notice.until(lambda: mesh.keeper.state is SessionState.DRAINING)
+        await _left(mesh, "cloud")
