@@ -1,0 +1,308 @@
+"""The cloud engine's core, one behaviour at a time."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from edgeweave.errors import ProtocolError
+from edgeweave.interleave.cloud_core import CloudCore
+from edgeweave.interleave.effects import (
+    CloudEffect,
+    DropUnit,
+    FrameArrived,
+    FreeKv,
+    RunSegment,
+    RunStep,
+    SendFailure,
+    SendResult,
+    Tell,
+    UnitEnded,
+)
+from edgeweave.interleave.ledger import Ledger
+from edgeweave.interleave.nouns import (
+    BubbleCause,
+    Chunk,
+    ErrorCode,
+    Lane,
+    Plan,
+    PlanKind,
+    Released,
+    ReleaseSequences,
+    Row,
+    Segment,
+)
+from edgeweave.interleave.plans import MAX_IN_FLIGHT
+
+BODY = Segment(1, 5)
+PLAN = Plan(plan=1, kind=PlanKind.TWO_P_ONE_D, max_prefills=2, max_steps=1, max_batch_size=8,
+            decode_return_us=100, max_grace_us=200)  # fmt: skip
+HALVES = (Segment(1, 3), Segment(3, 5))
+
+
+def made() -> CloudCore:
+    """A core of a session that has just begun."""
+    return CloudCore(BODY, PLAN, Ledger(0))
+
+
+def chunk(number: int, *rows: Row, segments: tuple[Segment, ...] = (BODY,)) -> Chunk:
+    """A chunk of these rows, in one segment if not said otherwise."""
+    return Chunk(number, rows, segments, plan=1, deadline_ms=1000)
+
+
+def chunk_frame(number: int, num_rows: int, start: int = 0, stop: int | None = None) -> FrameArrived:
+    """A frame of a chunk: all of it, if not said otherwise."""
+    return FrameArrived(Lane.PREFILL, number, start, num_rows if stop is None else stop, num_rows, sent_us=0)
+
+
+def step_frame(number: int, *rows: Row) -> FrameArrived:
+    """The only frame of a step."""
+    num_rows = sum(row.num_tokens for row in rows)
+    return FrameArrived(Lane.DECODE, number, 0, num_rows, num_rows, sent_us=0, rows=rows)
+
+
+def tell(
+    core: CloudCore, *events: Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded, now_us: int = 0
+) -> list[CloudEffect]:
+    """Tell the core some things; return what followed."""
+    return [effect for event in events for effect in core.on(event, now_us=now_us)]
+
+
+def run(core: CloudCore, *, now_us: int = 0) -> RunSegment | RunStep | None:
+    """Start the next unit, if one is ready."""
+    effects = core.poll(now_us=now_us)
+    if not effects:
+        return None
+    (effect,) = effects
+    assert isinstance(effect, RunSegment | RunStep)
+    return effect
+
+
+def told(effects: Iterable[CloudEffect]) -> list[object]:
+    """What the scheduler is told."""
+    return [effect.message for effect in effects if isinstance(effect, Tell)]
+
+
+def with_chunk(*rows: Row, segments: tuple[Segment, ...] = (BODY,)) -> CloudCore:
+    """A core in which chunk 1 is all there."""
+    core = made()
+    task = chunk(1, *rows, segments=segments)
+    tell(core, task, chunk_frame(1, task.num_tokens))
+    return core
+
+
+def decoding(*sequences: int) -> CloudCore:
+    """A core in which these sequences have three tokens each."""
+    core = with_chunk(*(Row(sequence, 0, 3) for sequence in sequences))
+    run(core)
+    tell(core, UnitEnded())
+    return core
+
+
+def test_frames_before_their_task_are_held() -> None:
+    """Rule 3: task and frames come in either order; the chunk is ready when both are there."""
+    core = made()
+    assert tell(core, chunk_frame(1, 3, 0, 2), chunk_frame(1, 3, 2, 3)) == []
+    assert run(core) is None
+    assert not core.is_empty
+    tell(core, chunk(1, Row(1, 0, 3)))
+    assert run(core) == RunSegment(chunk(1, Row(1, 0, 3)), BODY, (True,))
+
+
+def test_frames_of_more_chunks_than_can_be_in_flight_are_an_error() -> None:
+    """Rule 9: what is held early is bounded, whatever a peer sends."""
+    core = made()
+    tell(core, *(chunk_frame(number, 3, 0, 1) for number in range(1, MAX_IN_FLIGHT + 1)))
+    with pytest.raises(ProtocolError, match=f"frames of {MAX_IN_FLIGHT + 1} chunks came before their tasks"):
+        tell(core, chunk_frame(MAX_IN_FLIGHT + 1, 3, 0, 1))
+
+
+def test_a_stale_frame_is_thrown_away() -> None:
+    """Rule 3: at or below the highest announced chunk and not open."""
+    core = with_chunk(Row(1, 0, 3))
+    tell(core, ReleaseSequences((1,)))
+    assert tell(core, chunk_frame(1, 3)) == [DropUnit(Lane.PREFILL, 1)]
+    assert core.is_empty
+
+
+def test_segments_run_in_order_and_the_result_goes_down_after_the_last() -> None:
+    """L19: each layer once; between two segments anything may run."""
+    core = with_chunk(Row(1, 0, 3), segments=HALVES)
+    first = run(core)
+    assert isinstance(first, RunSegment)
+    assert first.segment == HALVES[0]
+    assert tell(core, UnitEnded()) == []
+    second = run(core)
+    assert isinstance(second, RunSegment)
+    assert second.segment == HALVES[1]
+    assert tell(core, UnitEnded()) == [SendResult(Lane.PREFILL, 1, (Row(1, 0, 3),), (True,))]
+
+
+def test_bodies_run_in_issue_order_even_if_the_second_is_here_first() -> None:
+    """Rule 6: no segment of a chunk before the last of the chunk before it."""
+    core = made()
+    tell(core, chunk(1, Row(1, 0, 3)), chunk(2, Row(2, 0, 1)), chunk_frame(2, 1))
+    assert run(core) is None
+    tell(core, chunk_frame(1, 3))
+    order = []
+    while (unit := run(core)) is not None:
+        assert isinstance(unit, RunSegment)
+        order.append(unit.chunk.chunk)
+        tell(core, UnitEnded())
+    assert order == [1, 2]
+
+
+def test_a_released_row_is_skipped_and_comes_back_as_zeros() -> None:
+    """Rule 8: the rest of the chunk runs; skipped rows are counted."""
+    core = with_chunk(Row(1, 0, 3), Row(2, 0, 1))
+    assert tell(core, ReleaseSequences((1,))) == [FreeKv((1,)), Tell(Released((1,)))]
+    unit = run(core)
+    assert isinstance(unit, RunSegment)
+    assert unit.live == (False, True)
+    (result,) = tell(core, UnitEnded())
+    assert isinstance(result, SendResult)
+    assert result.live == (False, True)
+    (ran,) = core.take_timeline(now_us=0).ran
+    assert (ran.num_skipped, ran.num_rows, core.num_skipped) == (1, 1, 1)
+
+
+def test_a_chunk_without_live_sequences_is_dropped_wherever_it_is() -> None:
+    """Rule 8: while it fills, when it is ready, and between two of its segments."""
+    filling = made()
+    tell(filling, chunk(1, Row(1, 0, 3)), chunk_frame(1, 3, 0, 1))
+    between = with_chunk(Row(1, 0, 3), segments=HALVES)
+    run(between)
+    tell(between, UnitEnded())
+    for core in (filling, with_chunk(Row(1, 0, 3)), between):
+        effects = tell(core, ReleaseSequences((1,)))
+        assert effects == [FreeKv((1,)), DropUnit(Lane.PREFILL, 1), Tell(Released((1,)))]
+        assert core.is_empty
+
+
+def test_kv_is_freed_between_two_units_never_under_one() -> None:
+    """L45: a release while a unit runs waits for its end."""
+    core = with_chunk(Row(1, 0, 3), segments=HALVES)
+    run(core)
+    assert tell(core, ReleaseSequences((1,))) == []
+    assert tell(core, UnitEnded()) == [FreeKv((1,)), DropUnit(Lane.PREFILL, 1), Tell(Released((1,)))]
+
+
+def test_a_release_of_what_is_gone_frees_nothing_and_is_answered() -> None:
+    """Rule 8: it crossed with another; the scheduler counts an answer once."""
+    core = decoding(1)
+    tell(core, ReleaseSequences((1,)))
+    assert tell(core, ReleaseSequences((1,))) == [Tell(Released((1,)))]
+
+
+def test_a_step_runs_the_whole_body_and_rows_of_the_gone_are_zeros() -> None:
+    """Rule 7, 8: its first frame names its rows; the released are skipped."""
+    core = decoding(1, 2)
+    tell(core, ReleaseSequences((2,)), step_frame(1, Row(1, 3, 4), Row(2, 3, 4)))
+    unit = run(core)
+    assert isinstance(unit, RunStep)
+    assert (unit.body, unit.live) == (BODY, (True, False))
+    assert core.sequences[1].length == 4
+
+
+def test_a_step_row_may_hold_several_tokens() -> None:
+    """A row is a range of positions; nothing assumes that a step takes one."""
+    core = decoding(1)
+    tell(core, step_frame(1, Row(1, 3, 6)))
+    assert isinstance(run(core), RunStep)
+    assert core.sequences[1].length == 6
+    assert tell(core, UnitEnded()) == [SendResult(Lane.DECODE, 1, (Row(1, 3, 6),), (True,))]
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (step_frame(1, Row(9, 0, 1)), "sequence 9 has a row and was never created"),
+        (step_frame(1, Row(1, 5, 6)), r"row \[5, 6\) of sequence 1 meets a KV length of 3"),
+    ],
+)
+def test_a_row_that_does_not_fit_its_sequence_is_an_error(frame: FrameArrived, message: str) -> None:
+    """Rules 3 and 5: never created, or not where the sequence ends; the session must end."""
+    core = decoding(1)
+    tell(core, frame)
+    with pytest.raises(ProtocolError, match=message):
+        run(core)
+
+
+def test_a_frame_that_does_not_fit_its_unit_is_an_error() -> None:
+    """Counts of rows must agree, and a step must name its rows."""
+    core = made()
+    tell(core, chunk(1, Row(1, 0, 3)))
+    with pytest.raises(ProtocolError, match="chunk 1 has 3 tokens, its frame says 4 rows"):
+        tell(core, chunk_frame(1, 4))
+    with pytest.raises(ProtocolError, match="step 5 came without the rows"):
+        tell(core, FrameArrived(Lane.DECODE, 5, 0, 1, 1, sent_us=0))
+    with pytest.raises(ProtocolError, match="step 1 names 1 tokens and has 2 rows"):
+        tell(core, FrameArrived(Lane.DECODE, 1, 0, 2, 2, sent_us=0, rows=(Row(1, 3, 4),)))
+
+
+def test_a_new_sequence_begins_at_its_first_token() -> None:
+    """A chunk that creates a sequence in the middle is a bug of its scheduler."""
+    with pytest.raises(ProtocolError, match="sequence 1 begins at token 2"):
+        tell(made(), chunk(1, Row(1, 2, 3)))
+
+
+def test_a_failed_unit_fails_only_its_sequences() -> None:
+    """Rule 10: the failure goes down in place of the result; later rows of those sequences are skipped."""
+    core = with_chunk(Row(1, 0, 3))
+    tell(core, chunk(2, Row(1, 3, 4), Row(2, 0, 2)), chunk_frame(2, 3))
+    run(core)
+    failure = UnitEnded(failure=ErrorCode.OUT_OF_MEMORY)
+    assert tell(core, failure) == [SendFailure(Lane.PREFILL, 1, (1,), ErrorCode.OUT_OF_MEMORY)]
+    unit = run(core)
+    assert isinstance(unit, RunSegment)
+    assert unit.live == (False, True)
+    assert 1 in core.sequences
+
+
+def test_kinds_alternate_and_a_decode_that_is_due_gets_its_chance() -> None:
+    """L16, L17: segment, step, segment, then wait until the step is due and no longer; the wait is grace."""
+    core = with_chunk(Row(1, 0, 3))
+    run(core)
+    tell(core, UnitEnded())
+    tell(core, chunk(2, Row(2, 0, 1), segments=HALVES), chunk_frame(2, 1), step_frame(1, Row(1, 3, 4)), now_us=10)
+    assert isinstance(run(core, now_us=10), RunStep)
+    tell(core, UnitEnded(), now_us=20)
+    assert isinstance(run(core, now_us=20), RunSegment)
+    tell(core, UnitEnded(), now_us=50)
+    assert run(core, now_us=50) is None
+    assert core.wake_us(now_us=50) == 120
+    assert isinstance(run(core, now_us=120), RunSegment)
+    bubbles = core.take_timeline(now_us=120).bubbles
+    assert (bubbles[-1].cause, bubbles[-1].begin_us, bubbles[-1].end_us) == (BubbleCause.GRACE, 50, 120)
+
+
+def test_grace_ends_with_the_work_that_it_held_back() -> None:
+    """A wait by choice is grace only while there is something to choose."""
+    core = with_chunk(Row(1, 0, 3))
+    run(core)
+    tell(core, UnitEnded())
+    tell(core, chunk(2, Row(2, 0, 1), segments=HALVES), chunk_frame(2, 1), step_frame(1, Row(1, 3, 4)), now_us=10)
+    for begin_us, end_us in ((10, 20), (20, 50)):
+        run(core, now_us=begin_us)
+        tell(core, UnitEnded(), now_us=end_us)
+    assert run(core, now_us=50) is None
+    tell(core, ReleaseSequences((2,)), now_us=60)
+    assert run(core, now_us=60) is None
+    tell(core, step_frame(2, Row(1, 4, 5)), now_us=90)
+    run(core, now_us=90)
+    causes = {bubble.cause for bubble in core.take_timeline(now_us=90).bubbles if bubble.begin_us >= 50}
+    assert BubbleCause.GRACE not in causes
+
+
+def test_the_end_of_a_unit_that_is_not_open_is_an_error() -> None:
+    """At most one unit is open; the shell must not answer twice."""
+    with pytest.raises(ProtocolError, match="a unit ended and none was open"):
+        tell(made(), UnitEnded())
+
+
+def test_the_newest_plan_is_followed_at_once() -> None:
+    """Rule 11: order follows the newest plan; what ran names the plan that was followed."""
+    core = with_chunk(Row(1, 0, 3))
+    tell(core, Plan(plan=8, kind=PlanKind.SERIAL, max_prefills=1, max_steps=1, max_batch_size=1))
+    run(core)
+    tell(core, UnitEnded())
+    assert [ran.plan for ran in core.take_timeline(now_us=0).ran] == [8]
