@@ -86,6 +86,8 @@ class Mesh:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.now_us = 0
+        self.connected_us = 0
+        self.reported_us = 0
         self.scheduler = config.scheduler_core(config.limits, config.plan, config.max_grace_us)
         self.number = 0
         self.emitted: dict[str, list[int]] = {}
@@ -112,6 +114,7 @@ class Mesh:
     def connect(self) -> None:
         """Begin the next session with empty engines."""
         self.number += 1
+        self.connected_us = self.now_us
         self.streams = {name: deque() for name in STREAMS}
         body = NO_BODY if self.config.centralized else BODY
         self.edge = self._new_edge(body)
@@ -175,6 +178,7 @@ class Mesh:
 
     def report(self) -> None:
         """Send the timelines of both engines."""
+        self.reported_us = self.now_us
         for name, shell in self.shells:
             self.streams[f"from_{name}"].append(shell.core.take_timeline(now_us=self.now_us))
 

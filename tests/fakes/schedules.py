@@ -145,6 +145,14 @@ class Schedule:
                 assert got == expected[: len(got)], f"{name}: {got} does not begin {expected}"
                 assert name in self.aborted or isinstance(mesh.refused[name], (SessionLostError, UnitFailedError))
         self.check_empty()
+        self.check_times()
+
+    def check_times(self) -> None:
+        """Busy + bubbles + idle of each engine is the time of the session, to the microsecond."""
+        mesh = self.mesh
+        for side, totals in mesh.session.totals.engines.items():
+            counted_us = totals.busy_us + sum(totals.bubbles_us.values()) + totals.idle_us
+            assert counted_us == mesh.reported_us - mesh.connected_us, f"{side.value}: {totals}"
 
     def check_empty(self) -> None:
         """Nothing is left anywhere, and every account is full."""
