@@ -4,6 +4,7 @@ Knows how to listen, report health and stop. Does not know any service of edgewe
 """
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from edgeweave.errors import InvalidSettingsError
 from edgeweave.rpc.options import DEFAULT_KEEPALIVE, Keepalive, Option, common_options, lane_options
 from edgeweave.rpc.tls import server_credentials
 from edgeweave.settings.common import TlsSettings
+from edgeweave.settings.values import host_and_port
 
 _FEWEST_MS_BETWEEN_PINGS = 50
 _LONGEST_UNWINDING_S = 5.0
@@ -94,10 +96,11 @@ class GrpcServer:
 
     def _bind(self) -> int:
         try:
+            _check_free(self._listen)
             if self._tls is None:
                 return self._server.add_insecure_port(self._listen)
             return self._server.add_secure_port(self._listen, server_credentials(self._tls))
-        except RuntimeError:
+        except (OSError, RuntimeError):
             raise InvalidSettingsError(
                 f"cannot listen on {self._listen}: the port is in use or the address is not ours; "
                 "choose another with --listen"
@@ -124,6 +127,13 @@ class _OpenCalls(grpc.aio.ServerInterceptor):
         """Return when no servicer runs any more, at the latest after `timeout_s`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_s)
+
+
+def _check_free(address: str) -> None:
+    """Raise OSError if `address` cannot be listened on: gRPC writes lines of its own to stderr when that fails."""
+    host, port = host_and_port(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.create_server((host, port), family=family).close()
 
 
 def _server_options(keepalive: Keepalive, *, carries_lanes: bool) -> list[Option]:
