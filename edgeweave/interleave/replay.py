@@ -6,6 +6,7 @@ scheduler believes.
 
 from dataclasses import dataclass, field
 
+from edgeweave.errors import ProtocolError
 from edgeweave.interleave.choices import CloudView, EdgeView, EdgeWork, Work, next_edge_unit, next_unit
 from edgeweave.interleave.nouns import Plan, Stage, UnitRan
 
@@ -32,13 +33,24 @@ class Replay:
             del self.plans[min(self.plans)]
 
     def observe(self, ran: UnitRan) -> None:
-        """Take one unit of either engine, in the order in which that engine ran it."""
-        if ran.stage in _CLOUD_WORK:
-            self._observe_cloud(ran)
-        else:
-            self._observe_edge(ran)
+        """Take one unit of either engine, in the order in which that engine ran it.
 
-    def _observe_cloud(self, ran: UnitRan) -> None:
+        A unit whose plan is forgotten cannot be replayed and is not counted.
+
+        Raises:
+            ProtocolError: the engine names a plan that was never sent.
+        """
+        plan = self.plans.get(ran.plan)
+        if plan is None and ran.plan > max(self.plans, default=0):
+            raise ProtocolError(
+                f"a unit ran under plan {ran.plan}, and the newest that was sent is {max(self.plans, default=0)}"
+            )
+        if ran.stage in _CLOUD_WORK:
+            self._observe_cloud(ran, plan)
+        else:
+            self._observe_edge(ran, plan)
+
+    def _observe_cloud(self, ran: UnitRan, plan: Plan | None) -> None:
         work = _CLOUD_WORK[ran.stage]
         view = CloudView(
             now_us=ran.begin_us,
@@ -48,10 +60,10 @@ class Replay:
             before_last=self._before_last,
             decode_due_us=ran.decode_due_us,
         )
-        self.num_departures += next_unit(view, self.plans[ran.plan]) is not work
+        self.num_departures += plan is not None and next_unit(view, plan) is not work
         self._before_last, self._last = self._last, work
 
-    def _observe_edge(self, ran: UnitRan) -> None:
+    def _observe_edge(self, ran: UnitRan, plan: Plan | None) -> None:
         work = _EDGE_WORK[ran.stage]
         view = EdgeView(
             turnaround_ready=ran.decode_ready,
@@ -60,5 +72,5 @@ class Replay:
             last=self._last_edge,
             holds_body=self.holds_body,
         )
-        self.num_departures += next_edge_unit(view, self.plans[ran.plan]) is not work
+        self.num_departures += plan is not None and next_edge_unit(view, plan) is not work
         self._last_edge = work
