@@ -36,13 +36,13 @@ class Reference:
 
 def tiny_model(name: str) -> Path:
     """Return a folder with the tiny model of architecture `name`, in the layout of the hub."""
-    return _kept(f"{name}-{_digest(name)}", lambda folder: _build(name, folder))
+    return kept(f"{name}-{_digest(name)}", lambda folder: _build(name, folder))
 
 
 def references(name: str) -> list[Reference]:
     """Return the reference answers of the tiny model of architecture `name`."""
     key = f"{name}-{_digest(name, _PROMPT_LENGTHS, _NUM_OUTPUT_TOKENS)}-answers"
-    folder = _kept(key, lambda folder: _answer(name, folder))
+    folder = kept(key, lambda folder: _answer(name, folder))
     stored = json.loads((folder / "answers.json").read_text())
     return [Reference(*(tuple(answer[field]) for field in ("prompt", "output", "margins"))) for answer in stored]
 
@@ -52,7 +52,7 @@ def _digest(name: str, *more: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _kept(key: str, build: Callable[[Path], None]) -> Path:
+def kept(key: str, build: Callable[[Path], None]) -> Path:
     """Return the folder `key` of the cache; `build` fills it if it is not there."""
     place = _CACHE / key
     if place.exists():
@@ -73,14 +73,14 @@ def _kept(key: str, build: Callable[[Path], None]) -> Path:
 def _build(name: str, folder: Path) -> None:
     config = transformers.AutoConfig.for_model(name, **config_of(name))
     torch.manual_seed(_SEED)
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]  # untyped there
     with torch.no_grad():
         for tensor_name, tensor in model.named_parameters():
-            _spread(tensor_name, tensor, embedding_std=0.02 if name.startswith("gemma") else 0.2)
+            spread(tensor_name, tensor, embedding_std=0.02 if name.startswith("gemma") else 0.2)
     model.save_pretrained(folder)
 
 
-def _spread(name: str, tensor: torch.Tensor, *, embedding_std: float) -> None:
+def spread(name: str, tensor: torch.Tensor, *, embedding_std: float) -> None:
     """Give `tensor` values under which each layer and each position counts, so that no answer repeats itself.
 
     Gemma scales its embeddings up, so they begin small; else a tied head would answer each token with itself.
