@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -16,7 +16,8 @@ from integration.mesh.clients import answers, check_empty
 from models.tiny import references, tiny_model
 
 EXPECTED = references("llama")
-PLANS = ["serial", "1p1d", "2p1d"]
+PLANS = {"serial": 1, "1p1d": 1, "2p1d": 2}
+"""Names, and the most chunks in flight."""
 NUM_ROUNDS = 3
 
 
@@ -35,12 +36,14 @@ def _ran(driver: WatchedDriver, side: Side) -> list[UnitRan]:
 def _check_time(timelines: list[Timeline]) -> None:
     """Busy + bubbles + idle make up the time between the first and the last report."""
     first, *others = timelines
-    busy_us = sum(ran.end_us - ran.begin_us for timeline in others for ran in timeline.ran)
-    bubbles_us = sum(bubble.end_us - bubble.begin_us for timeline in others for bubble in timeline.bubbles)
-    idle_us = sum(timeline.idle_us for timeline in others)
     wall_us = others[-1].clock_us - first.clock_us
-    assert busy_us > 0
-    assert abs(busy_us + bubbles_us + idle_us - wall_us) <= wall_us / 1000
+    assert any(timeline.ran for timeline in others)
+    assert abs(sum(map(_length_us, others)) - wall_us) <= wall_us / 1000
+
+
+def _length_us(timeline: Timeline) -> int:
+    busy_us = sum(ran.end_us - ran.begin_us for ran in timeline.ran)
+    return busy_us + sum(bubble.end_us - bubble.begin_us for bubble in timeline.bubbles) + timeline.idle_us
 
 
 def _engines(state: MeshState) -> Iterator[EngineState]:
@@ -62,14 +65,15 @@ async def test_every_microsecond_row_byte_and_block_is_accounted_for(split: str)
         for engine in _engines(state):
             assert engine.num_skipped_rows == 0
             assert engine.num_free_blocks == engine.num_blocks
-        for side in mesh.sides:
+        for side, engine in zip(mesh.sides, _engines(state), strict=True):
             _check_time(mesh.driver.timelines[side])
+            told_us = engine.busy_us + sum(engine.bubbles_us.values()) + engine.idle_us
+            assert told_us in accumulate(map(_length_us, mesh.driver.timelines[side]))
         assert 0 <= state.hidden_share <= 1
         assert state.num_output_tokens == NUM_ROUNDS * sum(len(r.output) for r in EXPECTED)
         num_tokens = NUM_ROUNDS * sum(len(r.prompt) + len(r.output) - 1 for r in EXPECTED)
-        assert state.edge is not None
-        if split != ONE_PLACE:
-            assert state.edge.sent_bytes == state.edge.received_bytes == num_tokens * mesh.edge.model.token_bytes
+        moved = {n for e in _engines(state) for n in (e.sent_bytes, e.received_bytes)}
+        assert moved == {0 if split == ONE_PLACE else num_tokens * mesh.edge.model.token_bytes}
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -88,8 +92,21 @@ async def test_units_run_in_the_order_that_the_plan_says(plan: str) -> None:
         assert {chunk for chunk, _ in chunks} == set(range(1, state.num_chunks_done + 1))
     steps = [ran.step for ran in cloud if ran.stage is Stage.STEP]
     assert steps == list(range(1, state.num_steps_done + 1))
+    assert max(_chunks_away(edge)) == PLANS[plan]
     if plan == "serial":
         _check_one_away(edge, cloud)
+
+
+def _chunks_away(edge: list[UnitRan]) -> Iterator[int]:
+    """Yield, for each unit of the edge, how many chunks are between their first head and their last tail."""
+    away: set[int | None] = set()
+    num_rows = {ran.chunk: ran.stop for ran in edge if ran.stage is Stage.HEAD}
+    for ran in edge:
+        if ran.stage is Stage.HEAD:
+            away.add(ran.chunk)
+        yield len(away)
+        if ran.stage is Stage.TAIL and ran.stop == num_rows[ran.chunk]:
+            away.remove(ran.chunk)
 
 
 def _check_one_away(edge: list[UnitRan], cloud: list[UnitRan]) -> None:
