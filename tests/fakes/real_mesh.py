@@ -16,28 +16,20 @@ from pathlib import Path
 from edgeweave import Client
 from edgeweave.client.mesh_state import MeshState
 from edgeweave.clock import MonotonicClock
-from edgeweave.engine.worker import Worker
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import GREEDY, KvCapacity, Sampling
-from edgeweave.rpc.cloud_service import CLOUD_SERVICE, cloud_service_handler
-from edgeweave.rpc.lane_servicer import LaneServicer
-from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
-from edgeweave.settings import EdgeSettings, SchedulerSettings
+from edgeweave.settings import SchedulerSettings
 from edgeweave.telemetry import tracer_provider
-from edgeweave.v1.edge_pb2_grpc import add_EdgeServiceServicer_to_server
 from edgeweave.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
-from edgeweave_cloud.servicer import CloudServicer
-from edgeweave_edge.__main__ import EDGE_SERVICE
-from edgeweave_edge.servicer import EdgeServicer
 from edgeweave_scheduler.__main__ import SCHEDULER_SERVICE, make_core
 from edgeweave_scheduler.keeper import SessionKeeper, SessionState
 from edgeweave_scheduler.servicer import SchedulerServicer
+from fakes.real_engines import ANY_PORT, Holdings, ServedCloud, ServedEdge, serve_cloud, serve_edge
 from fakes.real_models import ONE_PLACE, FaultyCloud, FaultyEdge, cloud_model, edge_model
 from fakes.tcp_proxy import TcpProxy, tcp_proxy
 from fakes.watched import LONGEST_WAIT_S, Notice, WatchedDriver
 
-ANY_PORT = "127.0.0.1:0"
 AMPLE_KV = KvCapacity(block_tokens=4, num_blocks=256)
 
 
@@ -64,25 +56,15 @@ class MeshShape:
         """Whether the edge holds all layers."""
         return self.split == ONE_PLACE
 
+    @property
+    def edge_model(self) -> FaultyEdge:
+        """The edge's share of the model."""
+        return edge_model(self.model, split=self.split, kv=self.edge_kv)
 
-@dataclass(frozen=True)
-class ServedEdge:
-    """An edge engine and what it is made of; `target` is the engine itself, not the proxy in front of it."""
-
-    servicer: EdgeServicer
-    server: GrpcServer
-    model: FaultyEdge
-    target: str
-
-
-@dataclass(frozen=True)
-class ServedCloud:
-    """A cloud engine, likewise."""
-
-    servicer: CloudServicer
-    server: GrpcServer
-    model: FaultyCloud
-    target: str
+    @property
+    def cloud_model(self) -> FaultyCloud:
+        """The body of the model."""
+        return cloud_model(self.model, split=self.cloud_split or self.split, kv=self.cloud_kv)
 
 
 @dataclass(frozen=True)
@@ -150,8 +132,9 @@ class RealMesh:
 async def real_mesh(shape: MeshShape, *, waits: bool = True) -> AsyncIterator[RealMesh]:
     """Serve a mesh of `shape` until the block ends; with `waits` a session serves when the block begins."""
     async with AsyncExitStack() as stack:
-        cloud = None if shape.is_centralized else await _serve_cloud(stack, shape)
-        edge = await _serve_edge(stack, shape)
+        holdings = Holdings(shape.frame_bytes, shape.staging_bytes, shape.keepalive_s)
+        cloud = None if shape.is_centralized else await serve_cloud(stack, shape.cloud_model, holdings)
+        edge = await serve_edge(stack, shape.edge_model, holdings, piece_tokens=shape.piece_tokens)
         wires, targets = await _lay_wires(stack, edge, cloud)
         settings = SchedulerSettings.model_validate(
             {"connect_backoff_s": 0.01, "max_connect_backoff_s": 0.3, "keepalive_s": shape.keepalive_s}
@@ -192,46 +175,6 @@ async def serve_scheduler(
     return driver, keeper, f"127.0.0.1:{server.port}"
 
 
-async def _serve_cloud(stack: AsyncExitStack, shape: MeshShape) -> ServedCloud:
-    model = cloud_model(shape.model, split=shape.cloud_split or shape.split, kv=shape.cloud_kv)
-    clock = MonotonicClock()
-    worker = Worker(clock=clock)
-    servicer = CloudServicer(
-        model, worker=worker, clock=clock, frame_bytes=shape.frame_bytes, staging_bytes=shape.staging_bytes
-    )
-    server = GrpcServer(ANY_PORT, keepalive=_keepalive(shape), carries_lanes=True)
-    lanes = LaneServicer(servicer.accept)
-    server.add(CLOUD_SERVICE, cloud_service_handler(servicer.run_cloud_tasks, carry_frames=lanes.carry_frames))
-    await _start(stack, server, worker)
-    return ServedCloud(servicer, server, model, f"127.0.0.1:{server.port}")
-
-
-async def _serve_edge(stack: AsyncExitStack, shape: MeshShape) -> ServedEdge:
-    model = edge_model(shape.model, split=shape.split, kv=shape.edge_kv)
-    clock = MonotonicClock()
-    worker = Worker(clock=clock)
-    settings = EdgeSettings(model=shape.model, split=shape.split, head_piece_tokens=shape.piece_tokens).model_copy(
-        # Tiny models have tiny rows: frames of a few of them are smaller than any that a user may set.
-        update={
-            "frame_bytes": shape.frame_bytes,
-            "staging_bytes": shape.staging_bytes,
-            "keepalive_s": shape.keepalive_s,
-        }
-    )
-    servicer = EdgeServicer(model, worker=worker, clock=clock, settings=settings)
-    server = GrpcServer(ANY_PORT, keepalive=_keepalive(shape))
-    server.add(EDGE_SERVICE, partial(add_EdgeServiceServicer_to_server, servicer))
-    await _start(stack, server, worker)
-    return ServedEdge(servicer, server, model, f"127.0.0.1:{server.port}")
-
-
-async def _start(stack: AsyncExitStack, server: GrpcServer, worker: Worker) -> None:
-    worker.start()
-    stack.callback(worker.stop)
-    await server.start()
-    stack.push_async_callback(server.stop, grace_s=0.2)
-
-
 async def _lay_wires(
     stack: AsyncExitStack, edge: ServedEdge, cloud: ServedCloud | None
 ) -> tuple[Wires, dict[str, str | None]]:
@@ -243,10 +186,6 @@ async def _lay_wires(
     lanes, lanes_target = await stack.enter_async_context(tcp_proxy(cloud.server.port))
     targets: dict[str, str | None] = {"edge": edge_target, "cloud": cloud_target, "edge_cloud_target": lanes_target}
     return Wires(edge_tasks, cloud_tasks, lanes), targets
-
-
-def _keepalive(shape: MeshShape) -> Keepalive:
-    return Keepalive(shape.keepalive_s, shape.keepalive_s)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

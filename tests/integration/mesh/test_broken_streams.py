@@ -89,7 +89,10 @@ async def test_a_broken_task_stream_where_one_engine_holds_all_layers(tally: Tal
 
 @pytest.mark.parametrize("stream", WIRES)
 async def test_a_silent_peer_is_noticed(stream: str, tally: Tally) -> None:
-    """Within two keepalives of the last byte the requests end, and the mesh serves once the link is back."""
+    """Within two keepalives of the last byte the requests end, and the mesh serves once the link is back.
+
+    Both ends notice. Where the engine is first, its other streams end too, and the first of those may be named.
+    """
     shape = MeshShape(tiny_model("llama"), keepalive_s=KEEPALIVE_S, scheduler={"chunk_tokens": 3})
     async with real_mesh(shape) as mesh:
         before, wire = mesh.keeper.number, WIRES[stream](mesh.wires)
@@ -101,7 +104,7 @@ async def test_a_silent_peer_is_noticed(stream: str, tally: Tally) -> None:
         begin_s = monotonic()
         for got in await _broken_off(mesh, silence):
             assert isinstance(got, SessionLostError)
-            assert stream in str(got)
+            assert any(name in str(got) for name in (*CUTS, stream))
         assert monotonic() - begin_s < 2 * KEEPALIVE_S + 1
         wire.cut()
         wire.let_through()

@@ -25,7 +25,8 @@ from edgeweave.wire.messages import (
 from edgeweave_scheduler.keeper import SessionState
 from edgeweave_scheduler.site import site_token
 from exact.tally import Tally
-from fakes.real_mesh import MeshShape, RealMesh, ServedCloud, real_mesh, serve_scheduler
+from fakes.real_engines import ServedCloud
+from fakes.real_mesh import MeshShape, RealMesh, real_mesh, serve_scheduler
 from fakes.watched import Notice
 from integration.mesh.clients import answers, check_empty, check_exact
 from models.tiny import references, tiny_model
