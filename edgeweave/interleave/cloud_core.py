@@ -99,11 +99,16 @@ class CloudCore:
         return [effect]
 
     def wake_us(self, *, now_us: int) -> int | None:
-        """Return when `poll` may have something to run although no event came; `None`: never."""
+        """Return when `poll` may have something to run although no event came; `None`: never.
+
+        A wait that ended since the last `poll` is due now.
+        """
         if self._unit is not None:
             return None
         choice = next_unit(self._view(now_us), self.plan)
-        return choice.until_us if isinstance(choice, Wait) else None
+        if isinstance(choice, Wait):
+            return choice.until_us
+        return now_us if choice is not None else None
 
     def take_timeline(self, *, now_us: int) -> Timeline:
         """Return what the engine did since the last call."""

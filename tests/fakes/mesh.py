@@ -152,9 +152,13 @@ class Mesh:
         """Return the moves that are possible now, in a fixed order."""
         names = [name for name, stream in self.streams.items() if stream]
         names += [f"end_{name}" for name, shell in self.shells if shell.running is not None]
-        if self.cloud.running is None and self.cloud.core.wake_us(now_us=self.now_us) is not None:
+        if self._may_wake() and self.cloud.core.wake_us(now_us=self.now_us) is not None:
             names.append("wake_cloud")
         return names
+
+    def _may_wake(self) -> bool:
+        """Whether the cloud could be waiting by choice: without a grace it never is."""
+        return self.config.max_grace_us > 0 and self.cloud.running is None
 
     def move(self, name: str) -> None:
         """Make one move, and let the engine that it touched start what is ready."""

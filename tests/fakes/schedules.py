@@ -6,6 +6,7 @@ come from the seed alone, so a failing seed replays.
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from edgeweave.errors import SessionLostError, UnitFailedError
@@ -37,6 +38,9 @@ class Faults:
     late: float = 0.0
 
 
+REPORT = 0.05
+"""Chance of a report of both engines at every move."""
+MAX_ASKED = 6
 CALM = Faults()
 ROUGH = Faults(abort=0.01, replan=0.02, lose=0.002, fail=0.001, late=0.02)
 
@@ -78,11 +82,18 @@ class Schedule:
 
     def __init__(self, seed: int, *, faults: Faults, base: Config) -> None:
         self.rng = random.Random(seed)  # noqa: S311 - schedules, not secrets
-        self.faults = faults
         self.mesh = Mesh(random_config(self.rng, base=base))
         self.asked: dict[str, tuple[tuple[int, ...], int]] = {}
         self.aborted: set[str] = set()
         self.abort_states: Counter[str] = Counter()
+        self.disturbances: tuple[tuple[float, Callable[[], None]], ...] = (
+            (faults.abort, self.abort_any),
+            (faults.replan, self.replan),
+            (faults.late, self.ask_late),
+            (faults.fail, self.fail),
+            (faults.lose, self.lose),
+            (REPORT, self.mesh.report),
+        )
 
     def play(self) -> None:
         """Play the schedule to its end."""
@@ -110,19 +121,34 @@ class Schedule:
 
     def disturb(self) -> None:
         """Let one of the faults happen, or none."""
-        rng, faults, mesh = self.rng, self.faults, self.mesh
-        if rng.random() < faults.abort and mesh.scheduler.requests:
-            self.abort(rng.choice(sorted(mesh.scheduler.requests)))
-        if rng.random() < faults.replan:
-            mesh.tell(rng.choice(PLANS))
-        if rng.random() < faults.late and len(self.asked) < 6:
+        chance = self.rng.random()
+        for weight, disturbance in self.disturbances:
+            if chance < weight:
+                disturbance()
+                return
+            chance -= weight
+
+    def abort_any(self) -> None:
+        """One of the clients goes away."""
+        if self.mesh.scheduler.requests:
+            self.abort(self.rng.choice(sorted(self.mesh.scheduler.requests)))
+
+    def replan(self) -> None:
+        """An operator sets a plan."""
+        self.mesh.tell(self.rng.choice(PLANS))
+
+    def ask_late(self) -> None:
+        """One more client comes."""
+        if len(self.asked) < MAX_ASKED:
             self.ask()
-        if rng.random() < faults.fail:
-            mesh.fail_next = ErrorCode.COMPUTE
-        if rng.random() < faults.lose:
-            mesh.lose_session("the test cut it")
-        if rng.random() < 0.05:
-            mesh.report()
+
+    def fail(self) -> None:
+        """The next unit that ends has failed."""
+        self.mesh.fail_next = ErrorCode.COMPUTE
+
+    def lose(self) -> None:
+        """The session breaks."""
+        self.mesh.lose_session("the test cut it")
 
     def abort(self, name: str) -> None:
         """A client goes away; remember in which state its sequence was."""
@@ -143,7 +169,8 @@ class Schedule:
                 assert got == expected, f"{name}: {got} instead of {expected}"
             else:
                 assert got == expected[: len(got)], f"{name}: {got} does not begin {expected}"
-                assert name in self.aborted or isinstance(mesh.refused[name], (SessionLostError, UnitFailedError))
+                is_told = isinstance(mesh.refused.get(name), SessionLostError | UnitFailedError)
+                assert name in self.aborted or is_told, f"{name} has no end"
         self.check_empty()
         self.check_times()
 

@@ -275,6 +275,22 @@ def test_kinds_alternate_and_a_decode_that_is_due_gets_its_chance() -> None:
     assert (bubbles[-1].cause, bubbles[-1].begin_us, bubbles[-1].end_us) == (BubbleCause.GRACE, 50, 120)
 
 
+def test_a_grace_that_ended_between_two_looks_is_due_now() -> None:
+    """A shell that asks a moment after the wait was over must not sleep until the next event."""
+    core = with_chunk(Row(1, 0, 3))
+    assert core.wake_us(now_us=5) == 5
+    run(core)
+    tell(core, UnitEnded())
+    tell(core, chunk(2, Row(2, 0, 1), segments=HALVES), chunk_frame(2, 1), step_frame(1, Row(1, 3, 4)), now_us=10)
+    for begin_us, end_us in ((10, 20), (20, 50)):
+        run(core, now_us=begin_us)
+        tell(core, UnitEnded(), now_us=end_us)
+    assert run(core, now_us=119) is None
+    assert core.wake_us(now_us=121) == 121
+    assert isinstance(run(core, now_us=121), RunSegment)
+    assert core.wake_us(now_us=121) is None
+
+
 def test_grace_ends_with_the_work_that_it_held_back() -> None:
     """A wait by choice is grace only while there is something to choose."""
     core = with_chunk(Row(1, 0, 3))

@@ -58,6 +58,13 @@ def test_every_order_is_exact_under_the_other_plans(kind: PlanKind) -> None:
     assert walked(replace(SMALL, plan=PlanRequest(kind, num_segments=1)), LONG_LEAVES).is_complete
 
 
+def test_every_order_is_exact_where_one_place_holds_all_layers() -> None:
+    """Centralized, the same core and the same rules serve without a cloud."""
+    walk = walked(replace(SMALL, centralized=True), ANY_LEAVES)
+    assert walk.is_complete
+    assert walk.num_ends > 1
+
+
 def test_two_steps_in_flight_are_exact_as_far_as_the_walk_goes() -> None:
     """With two decode groups the walk has no early end; a part of it is walked."""
     plan = PlanRequest(PlanKind.TWO_P_ONE_D, max_steps=2, num_segments=1)
