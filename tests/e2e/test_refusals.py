@@ -1,14 +1,16 @@
 """What a user got wrong is one line on standard error and exit code 2, and nothing has started."""
 
 import json
+import logging
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import structlog
 
 from edgeweave_cloud.__main__ import main as run_cloud
 
@@ -35,6 +37,17 @@ def only_line(text: str) -> str:
     assert "Traceback" not in text
     assert text.count("\n") == 1, text
     return text.rstrip("\n")
+
+
+@pytest.fixture(autouse=True)
+def own_logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An engine that runs in this process sets up its logs; afterwards they are as before."""
+    root = logging.getLogger()
+    level = root.level
+    monkeypatch.setattr(root, "handlers", list(root.handlers))
+    yield
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.fixture
