@@ -16,13 +16,15 @@ from edgeweave.cli.mesh_commands import LINK, LOOPBACK, MeshCommands, mesh_comma
 from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.cli.readiness import until_page, until_serving
 from edgeweave.cli.service_process import ServiceProcess
-from edgeweave.errors import UnavailableError
+from edgeweave.errors import InvalidSettingsError, UnavailableError
 
 Tell = Callable[[str, str], None]
 """Called with the name of a part and a line about it."""
 
 _STOPPING_ORDER = (("gateway",), ("scheduler",), ("edge", "cloud"), (LINK,))
 _SHOWN_LINES = 15
+_USER_ERROR = 2
+"""Exit code of a part that the user has to change something for."""
 
 
 class Mesh:
@@ -48,7 +50,8 @@ class Mesh:
             on_line: told each line of output of each part.
 
         Raises:
-            InvalidSettingsError, ModelNotFoundError: something is wrong that is seen before anything runs.
+            InvalidSettingsError, ModelNotFoundError: something is wrong that is seen before anything runs, or a part
+                said so and ended with exit code 2.
             UnavailableError: a part ended, or the deadline passed; with the last lines of the part that is to blame.
         """
         commands = mesh_commands(options, os.environ)
@@ -113,7 +116,7 @@ class Mesh:
         try:
             await asyncio.wait([ready, end], timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
             if end.done():
-                _blame(f"{end.result().ending} while the mesh was starting", end.result())
+                await _raise_ending(end.result())
             if not ready.done():
                 late = [process for name, process in self.processes.items() if name in pending]
                 _blame(f"not ready after {deadline_s:g} s: {', '.join(process.name for process in late)}", late[0])
@@ -156,6 +159,13 @@ class Mesh:
 
 def _bound(on_line: Tell, name: str) -> Callable[[str], None]:
     return lambda line: on_line(name, line)
+
+
+async def _raise_ending(process: ServiceProcess) -> NoReturn:
+    """Raise why a part ended while the mesh was starting: in its own words where it says that the user is mistaken."""
+    if await process.wait() == _USER_ERROR and process.lines:
+        raise InvalidSettingsError(process.lines[-1])
+    _blame(f"{process.ending} while the mesh was starting", process)
 
 
 def _blame(what: str, process: ServiceProcess) -> NoReturn:

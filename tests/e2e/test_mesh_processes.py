@@ -13,7 +13,7 @@ import pytest
 
 from edgeweave.cli.mesh import Mesh
 from edgeweave.cli.mesh_options import MeshOptions
-from edgeweave.errors import UnavailableError
+from edgeweave.errors import InvalidSettingsError, UnavailableError
 from fakes.process_table import children_of, is_alive, until_gone
 from fakes.stand_ins.mesh import MODULES
 
@@ -87,6 +87,16 @@ async def test_a_part_that_fails_to_start_is_shown_with_its_last_lines(
     """Nobody waits for the deadline when a service has ended, and its own words are shown."""
     monkeypatch.setenv("STAND_IN_BROKEN", "edge")
     with pytest.raises(UnavailableError, match=r"^edge ended with exit code 1 .*\n  edge starts\n.*flux is decoupled"):
+        async with Mesh.start(_options(model)):
+            pytest.fail("there is no mesh")
+
+
+async def test_a_part_that_finds_the_user_mistaken_speaks_for_the_mesh(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that an engine cannot cut, say, is a mistake of the user: the engine's own line and nothing else."""
+    monkeypatch.setenv("STAND_IN_REFUSING", "edge")
+    with pytest.raises(InvalidSettingsError, match=r"\Aedge: a flux of 2 is not legal; give 1\Z"):
         async with Mesh.start(_options(model)):
             pytest.fail("there is no mesh")
 

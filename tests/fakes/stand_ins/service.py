@@ -1,8 +1,8 @@
 """Processes that stand in for the services: they listen, say that they are ready, and end.
 
 A scheduler is ready once edge and cloud answer, the cloud by way of the link; a gateway once the scheduler does. The
-variables STAND_IN_BROKEN, STAND_IN_LATE and STAND_IN_DEAF name a service that fails, is never ready, or hears no
-SIGTERM.
+variables STAND_IN_BROKEN, STAND_IN_REFUSING, STAND_IN_LATE and STAND_IN_DEAF name a service that fails, finds the user
+mistaken, is never ready, or hears no SIGTERM.
 """
 
 import asyncio
@@ -30,6 +30,9 @@ def run(name: str) -> None:
     _say(f"{name} starts")
     if os.environ.get("STAND_IN_BROKEN") == name:
         sys.exit(f"{name}: the flux is decoupled")
+    if os.environ.get("STAND_IN_REFUSING") == name:
+        _say(f"{name}: a flux of 2 is not legal; give 1")
+        sys.exit(2)
     asyncio.run(_serve(name, settings))
 
 
