@@ -8,9 +8,9 @@ from fakes.mesh import Config
 from fakes.mutants import MUTATIONS
 from fakes.schedules import CALM, ROUGH, run_schedule
 
-BLOCK = 1_000
-NUM_ROUGH_BLOCKS = 16
-NUM_CALM_BLOCKS = 4
+BLOCK = 500
+NUM_ROUGH_BLOCKS = 32
+NUM_CALM_BLOCKS = 8
 
 
 @pytest.mark.parametrize("block", range(NUM_ROUGH_BLOCKS))
@@ -23,7 +23,7 @@ def test_any_order_and_any_fault_leaves_exact_output_and_nothing_else(block: int
         states |= set(schedule.abort_states)
         num_preemptions += schedule.mesh.scheduler.num_preemptions
     assert states == {"waiting", Attempt.PREFILLING.value, Attempt.DECODING.value}
-    assert num_preemptions > 20
+    assert num_preemptions > 5
 
 
 @pytest.mark.parametrize("block", range(NUM_CALM_BLOCKS))
