@@ -73,7 +73,9 @@ breaking: $(READY)  ## Compare the contracts with the last tag, or with main whe
 
 .PHONY: test
 test: $(READY)  ## Run every test but the long product of exactness cases
-	@$(BIN)/pytest $(ARGS)
+	@# Those with real processes come alone: they measure round trips, and need both cores.
+	@if [ -n "$(ARGS)" ]; then $(BIN)/pytest $(ARGS); else \
+	  $(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/integration tests/exact && $(BIN)/pytest tests/e2e; fi
 
 .PHONY: test-e2e
 test-e2e: $(READY)  ## Run the tests with real processes
@@ -81,7 +83,7 @@ test-e2e: $(READY)  ## Run the tests with real processes
 
 .PHONY: test-exact
 test-exact: $(READY)  ## Run the long product of exactness cases
-	@$(BIN)/pytest -m exact $(ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m exact $(ARGS)
 
 .PHONY: demo
 demo: $(READY)  ## Answer real questions over a link of 1,000 km, and check every token

@@ -116,9 +116,10 @@ def _check_one_away(edge: list[UnitRan], cloud: list[UnitRan]) -> None:
         assert before.end_us <= after.begin_us, f"{before} and {after} overlap"
     num_rows = {ran.chunk: ran.stop for ran in edge if ran.stage is Stage.HEAD}
     away: tuple[int | None, int | None] | None = None
-    for before, ran in pairwise(order):
+    for index, ran in enumerate(order):
         if away is None and ran.stage is Stage.STEP:
             # The turnaround before it brought one step home and sent off this one.
+            before = order[index - 1]
             assert (before.stage, before.step) == (Stage.TURNAROUND, (ran.step or 0) - 1)
         elif away is None:
             assert ran.stage in {Stage.HEAD, Stage.TURNAROUND}

@@ -23,9 +23,10 @@ def test_large_layers_only_are_packed() -> None:
     class Scaled(nn.Linear):
         pass
 
-    model = nn.Sequential(nn.Linear(6, 4), nn.Sequential(nn.Linear(4, 10)), Scaled(10, 10))
+    inner = nn.Sequential(nn.Linear(4, 10))
+    model = nn.Sequential(nn.Linear(6, 4), inner, Scaled(10, 10))
     pack_linears(model, from_elements=40)
-    assert [type(module) for module in (model[0], model[1][0], model[2])] == [nn.Linear, PackedLinear, Scaled]
+    assert [type(module) for module in (model[0], inner[0], model[2])] == [nn.Linear, PackedLinear, Scaled]
 
 
 def test_other_types_stay_as_they_are() -> None:
