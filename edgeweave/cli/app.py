@@ -74,7 +74,7 @@ def up(  # noqa: PLR0913 (one parameter a flag)
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16 [float32]")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Most decode steps in flight [1]")] = None,
     max_prefills: Annotated[int | None, typer.Option(help="Most chunks in flight [by plan]")] = None,
-    num_segments: Annotated[int | None, typer.Option(help="Segments of a chunk [by length]")] = None,
+    num_segments: Annotated[int | None, typer.Option(help="Segments of a chunk [4]")] = None,
     log_dir: Annotated[Path | None, typer.Option(help="Folder for a log file of each part.")] = None,
     pin: Annotated[bool, typer.Option("--pin", help="The cloud on CPU core 1, the site on core 0.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show what the parts write.")] = False,

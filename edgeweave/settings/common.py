@@ -34,7 +34,8 @@ class CommonSettings(BaseModel):
         default="console", description="form of a log line: console for people, json for machines"
     )
     otlp_endpoint: OptionalText = Field(
-        default=None, description="URL of an OTLP/gRPC collector for spans and metrics; none exports nothing"
+        default=None,
+        description="URL of an OTLP/gRPC collector for the spans of gateway and scheduler; none exports nothing",
     )
     tls: Annotated[TlsSettings | None, BeforeValidator(null_word)] = Field(
         default=None, description="mutual TLS: ca_file, cert_file and key_file; without it, plain TCP"

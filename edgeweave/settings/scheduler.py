@@ -43,7 +43,7 @@ class SchedulerSettings(CommonSettings):
     max_steps: Count = Field(default=1, description="most decode steps in flight, at least 1")
     num_segments: OptionalCount = Field(
         default=None,
-        description="segments that the body of a chunk is cut into, at least 1; none: by its length",
+        description="segments that the body of a chunk is cut into, at least 1; none: 4",
     )
     max_grace_us: Annotated[int, Field(ge=0)] = Field(
         default=10_000, description="longest wait of the cloud for a decode step, in microseconds, at least 0"
@@ -60,7 +60,8 @@ class SchedulerSettings(CommonSettings):
         default=2048, description="prompts of at least this many tokens are prefilled alone, at least 1"
     )
     dynamic_prefill_size: bool = Field(
-        default=True, description="whether a chunk is kept smaller while prompts are short: true or false"
+        default=True,
+        description="whether a chunk is closed at 4096 tokens, or 2048 with a prompt of 1024 in it: true or false",
     )
     max_waiting: Count = Field(
         default=1000, description="most requests that wait; more are refused as overload, at least 1"

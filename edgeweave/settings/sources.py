@@ -119,6 +119,12 @@ def _nested_model(annotation: object) -> type[BaseModel] | None:
 
 
 def _described(description: str | None, default: object) -> str:
-    if default is None:
-        return f"{description}"
-    return f"{description} [{default.human_readable() if isinstance(default, ByteSize) else default}]"
+    match default:
+        case None | []:
+            return f"{description}"
+        case ByteSize():
+            return f"{description} [{default.human_readable()}]"
+        case bool():
+            return f"{description} [{str(default).lower()}]"
+        case _:
+            return f"{description} [{default}]"
