@@ -53,7 +53,7 @@ class AttachCloud(_message.Message):
     SESSION_FIELD_NUMBER: _builtins.int
     SITE_FIELD_NUMBER: _builtins.int
     session: _builtins.int
-    """Session number; a higher one of the same site evicts a lower one."""
+    """Session number; opening one ends an older one of this site."""
     site: _builtins.bytes
     """The site, an opaque name: sessions of one site follow each other."""
     def __init__(

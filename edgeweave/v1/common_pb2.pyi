@@ -28,7 +28,7 @@ class _PlanKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PlanKind.Val
     PLAN_KIND_UNSPECIFIED: _PlanKind.ValueType  # 0
     """Never sent."""
     PLAN_KIND_SERIAL: _PlanKind.ValueType  # 1
-    """At most one unit of the mesh is away; prefill and decode take turns."""
+    """One chunk or step in flight in all; prefill and decode alternate."""
     PLAN_KIND_ONE_P_ONE_D: _PlanKind.ValueType  # 2
     """One prefill chunk and one decode group in flight."""
     PLAN_KIND_TWO_P_ONE_D: _PlanKind.ValueType  # 3
@@ -42,7 +42,7 @@ class PlanKind(_PlanKind, metaclass=_PlanKindEnumTypeWrapper):
 PLAN_KIND_UNSPECIFIED: PlanKind.ValueType  # 0
 """Never sent."""
 PLAN_KIND_SERIAL: PlanKind.ValueType  # 1
-"""At most one unit of the mesh is away; prefill and decode take turns."""
+"""One chunk or step in flight in all; prefill and decode alternate."""
 PLAN_KIND_ONE_P_ONE_D: PlanKind.ValueType  # 2
 """One prefill chunk and one decode group in flight."""
 PLAN_KIND_TWO_P_ONE_D: PlanKind.ValueType  # 3
@@ -126,7 +126,7 @@ class _BubbleCauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BubbleCau
     BUBBLE_CAUSE_GRACE: _BubbleCause.ValueType  # 1
     """The engine chose to wait for a decode step."""
     BUBBLE_CAUSE_AWAIT_TASK: _BubbleCause.ValueType  # 2
-    """No chunk was announced and no step was away."""
+    """There was nothing that could have arrived: the scheduler had announced no chunk, and every step was here."""
     BUBBLE_CAUSE_AWAIT_DECODE_HIDDEN: _BubbleCause.ValueType  # 3
     """The hidden state of a decode step was on its way."""
     BUBBLE_CAUSE_AWAIT_PREFILL_HIDDEN: _BubbleCause.ValueType  # 4
@@ -144,7 +144,7 @@ BUBBLE_CAUSE_UNSPECIFIED: BubbleCause.ValueType  # 0
 BUBBLE_CAUSE_GRACE: BubbleCause.ValueType  # 1
 """The engine chose to wait for a decode step."""
 BUBBLE_CAUSE_AWAIT_TASK: BubbleCause.ValueType  # 2
-"""No chunk was announced and no step was away."""
+"""There was nothing that could have arrived: the scheduler had announced no chunk, and every step was here."""
 BUBBLE_CAUSE_AWAIT_DECODE_HIDDEN: BubbleCause.ValueType  # 3
 """The hidden state of a decode step was on its way."""
 BUBBLE_CAUSE_AWAIT_PREFILL_HIDDEN: BubbleCause.ValueType  # 4
@@ -185,7 +185,7 @@ Global___ErrorCode: _TypeAlias = ErrorCode  # noqa: Y015
 
 @_typing.final
 class Row(_message.Message):
-    """Token positions [start, stop) of one sequence in a chunk or a step."""
+    """What a chunk or step holds of one sequence: token positions [start, stop)."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -241,7 +241,7 @@ Global___SegmentTask: _TypeAlias = SegmentTask  # noqa: Y015
 
 @_typing.final
 class ChunkTask(_message.Message):
-    """One prefill batch and its cut. The same bytes go to edge and cloud at the same moment; its rows never change."""
+    """One prefill batch and its cut. Edge and cloud get the same bytes together; once sent it stays as it is."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -290,7 +290,7 @@ class ReleaseSequences(_message.Message):
     SEQUENCES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sequences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Sequences to free; one that is not known is ignored, it crossed with a finish."""
+        """Sequences to free; one that is gone already, such as by a finish, is passed over."""
 
     def __init__(
         self,
@@ -331,7 +331,7 @@ Global___Released: _TypeAlias = Released  # noqa: Y015
 
 @_typing.final
 class Plan(_message.Message):
-    """The values that the order of work follows. Engines follow the newest plan; a chunk keeps the cut it was issued with."""
+    """What engines order their work by. The newest plan holds; chunks on their way are cut as they were."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
