@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Tally:
-    """Tokens compared, and outputs that differ where the reference's two best logits are as good as equal."""
+    """Tokens compared, and outputs that differ at a place where the reference all but tied."""
 
     num_tokens: int = 0
     num_excused: int = 0

@@ -49,7 +49,7 @@ def _all_live(effect: EdgeEffect) -> EdgeEffect:
 
 
 class NoDropInCloud(CloudCore):
-    """Breaks the rule that a chunk without live sequences is dropped: keeps it open."""
+    """Breaks the rule of dropping: keeps a chunk open that nobody waits for."""
 
     def on(self, event: CloudEvent, *, now_us: int) -> list[CloudEffect]:
         """Take an event, and put back the chunks that it dropped."""

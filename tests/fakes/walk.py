@@ -168,7 +168,7 @@ def check_blocks(mesh: Mesh) -> None:
 
 
 def check_in_flight(mesh: Mesh) -> None:
-    """At most k chunks and m steps are away, whoever counts, and what waits for its task is bounded by that."""
+    """No more chunks or steps than the plan allows are in flight, whoever counts; that bounds what waits for a task."""
     plan, edge, cloud = mesh.scheduler.plan, mesh.edge.core, mesh.cloud.core
     assert len(mesh.session.chunks) <= plan.max_prefills
     assert len(edge.steps.away) <= plan.max_steps

@@ -138,8 +138,8 @@ async def test_a_lower_session_is_refused_by_both_engines(tally: Tally) -> None:
         assert mesh.keeper.number == served
 
 
-async def test_a_higher_session_of_the_same_site_evicts_the_one_before(tally: Tally) -> None:
-    """A half-open connection must not keep KV: the older session ends at once, and its scheduler comes back higher."""
+async def test_a_site_that_comes_back_evicts_its_older_session(tally: Tally) -> None:
+    """KV is not kept for a connection without another end: the older session ends, its scheduler comes back higher."""
     async with real_mesh(SHAPE) as mesh, dial(_cloud(mesh).target) as channel:
         before = mesh.keeper.number
         call = CloudServiceStub(channel).RunCloudTasks()

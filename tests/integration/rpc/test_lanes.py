@@ -161,7 +161,7 @@ async def test_a_silent_link_is_noticed_by_the_edge() -> None:
 
 
 async def test_a_silent_link_is_noticed_by_the_cloud() -> None:
-    """A half-open connection must not keep the memory of a session: the cloud's own pings tell it."""
+    """The cloud's own pings tell it that the other end is gone, and with it goes the memory of the session."""
     async with (
         lane_cloud(keepalive=QUICK) as cloud,
         tcp_proxy(cloud.server.port) as (proxy, target),

@@ -99,7 +99,7 @@ def decoding(*sequences: int) -> CloudCore:
 
 
 def test_frames_before_their_task_are_held() -> None:
-    """Rule 3: task and frames come in either order; the chunk is ready when both are there."""
+    """Task and frames come in either order; the chunk is ready when both are there."""
     core = made()
     assert tell(core, chunk_frame(1, 3, 0, 2), chunk_frame(1, 3, 2, 3)) == []
     assert run(core) is None
@@ -109,7 +109,7 @@ def test_frames_before_their_task_are_held() -> None:
 
 
 def test_frames_of_more_chunks_than_can_be_in_flight_are_an_error() -> None:
-    """Rule 9: what is held early is bounded, whatever a peer sends."""
+    """What is held early is bounded, whatever a peer sends."""
     core = made()
     tell(core, *(chunk_frame(number, 3, 0, 1) for number in range(1, MAX_IN_FLIGHT + 1)))
     with pytest.raises(ProtocolError, match=f"frames of {MAX_IN_FLIGHT + 1} chunks came before their tasks"):
@@ -117,7 +117,7 @@ def test_frames_of_more_chunks_than_can_be_in_flight_are_an_error() -> None:
 
 
 def test_a_stale_frame_is_thrown_away() -> None:
-    """Rule 3: at or below the highest announced chunk and not open."""
+    """At or below the highest announced chunk and not open."""
     core = with_chunk(Row(1, 0, 3))
     tell(core, ReleaseSequences((1,)))
     assert tell(core, chunk_frame(1, 3)) == [DropUnit(Lane.PREFILL, 1)]
@@ -138,7 +138,7 @@ def test_segments_run_in_order_and_the_result_goes_down_after_the_last() -> None
 
 
 def test_bodies_run_in_issue_order_even_if_the_second_is_here_first() -> None:
-    """Rule 6: no segment of a chunk before the last of the chunk before it."""
+    """No segment of a chunk before the last of the chunk before it."""
     core = made()
     tell(core, chunk(1, Row(1, 0, 3)), chunk(2, Row(2, 0, 1)), chunk_frame(2, 1))
     assert run(core) is None
@@ -152,7 +152,7 @@ def test_bodies_run_in_issue_order_even_if_the_second_is_here_first() -> None:
 
 
 def test_a_released_row_is_skipped_and_comes_back_as_zeros() -> None:
-    """Rule 8: the rest of the chunk runs; skipped rows are counted."""
+    """The rest of the chunk runs; skipped rows are counted."""
     core = with_chunk(Row(1, 0, 3), Row(2, 0, 1))
     assert tell(core, ReleaseSequences((1,))) == [FreeKv((1,)), Tell(Released((1,)))]
     unit = run(core)
@@ -165,8 +165,8 @@ def test_a_released_row_is_skipped_and_comes_back_as_zeros() -> None:
     assert (ran.num_skipped, ran.num_rows, core.num_skipped) == (1, 1, 1)
 
 
-def test_a_chunk_without_live_sequences_is_dropped_wherever_it_is() -> None:
-    """Rule 8: while it fills, when it is ready, and between two of its segments."""
+def test_a_chunk_that_nobody_waits_for_is_dropped_wherever_it_is() -> None:
+    """While it fills, when it is ready, and between two of its segments."""
     filling = made()
     tell(filling, chunk(1, Row(1, 0, 3)), chunk_frame(1, 3, 0, 1))
     between = with_chunk(Row(1, 0, 3), segments=HALVES)
@@ -187,14 +187,14 @@ def test_kv_is_freed_between_two_units_never_under_one() -> None:
 
 
 def test_a_release_of_what_is_gone_frees_nothing_and_is_answered() -> None:
-    """Rule 8: it crossed with another; the scheduler counts an answer once."""
+    """It crossed with another; the scheduler counts an answer once."""
     core = decoding(1)
     tell(core, ReleaseSequences((1,)))
     assert tell(core, ReleaseSequences((1,))) == [Tell(Released((1,)))]
 
 
 def test_a_step_runs_the_whole_body_and_rows_of_the_gone_are_zeros() -> None:
-    """Rule 7, 8: its first frame names its rows; the released are skipped."""
+    """Its first frame names its rows; the released are skipped."""
     core = decoding(1, 2)
     tell(core, ReleaseSequences((2,)), step_frame(1, Row(1, 3, 4), Row(2, 3, 4)))
     unit = run(core)
@@ -220,7 +220,7 @@ def test_a_step_row_may_hold_several_tokens() -> None:
     ],
 )
 def test_a_row_that_does_not_fit_its_sequence_is_an_error(frame: FrameArrived, message: str) -> None:
-    """Rules 3 and 5: never created, or not where the sequence ends; the session must end."""
+    """Never created, or not where the sequence ends; the session must end."""
     core = decoding(1)
     tell(core, frame)
     with pytest.raises(ProtocolError, match=message):
@@ -246,7 +246,7 @@ def test_a_new_sequence_begins_at_its_first_token() -> None:
 
 
 def test_a_failed_unit_fails_only_its_sequences() -> None:
-    """Rule 10: the failure goes down in place of the result; later rows of those sequences are skipped."""
+    """The failure goes down in place of the result; later rows of those sequences are skipped."""
     core = with_chunk(Row(1, 0, 3))
     tell(core, chunk(2, Row(1, 3, 4), Row(2, 0, 2)), chunk_frame(2, 3))
     run(core)
@@ -316,7 +316,7 @@ def test_the_end_of_a_unit_that_is_not_open_is_an_error() -> None:
 
 
 def test_the_newest_plan_is_followed_at_once() -> None:
-    """Rule 11: order follows the newest plan; what ran names the plan that was followed."""
+    """Order follows the newest plan; what ran names the plan that was followed."""
     core = with_chunk(Row(1, 0, 3))
     tell(core, Plan(plan=8, kind=PlanKind.SERIAL, max_prefills=1, max_steps=1, max_batch_size=1))
     run(core)

@@ -120,7 +120,7 @@ def launched(core: EdgeCore) -> RunHead:
 
 
 def test_a_head_runs_piece_by_piece_and_each_piece_leaves_at_once() -> None:
-    """Rule 6: frames flow while the head computes; tokens are those of the positions of the piece."""
+    """Frames flow while the head computes; tokens are those of the positions of the piece."""
     core = made(piece_tokens=2)
     tell(core, opening(1), opening(2, 1), chunk(1, Row(1, 0, 3), Row(2, 0, 1)))
     first = head(core)
@@ -152,7 +152,7 @@ def test_the_next_head_goes_before_the_tail_only_with_two_chunks(plan: Plan, exp
 
 
 def test_tails_run_in_issue_order() -> None:
-    """Rule 6: the second chunk is back and waits for the first."""
+    """The second chunk is back and waits for the first."""
     core = made(TWO_P)
     tell(core, opening(1), opening(2), chunk(1, Row(1, 0, 3)), chunk(2, Row(2, 0, 3)))
     for _ in range(2):
@@ -180,7 +180,7 @@ def test_only_the_last_chunk_of_a_prompt_samples() -> None:
 
 
 def test_decode_goes_on_without_asking_and_tells_after_the_next_step_has_left() -> None:
-    """Rule 7: tail, sample and next head are one unit; only then the scheduler is told."""
+    """Tail, sample and next head are one unit; only then the scheduler is told."""
     core = prefilled(made(), opening(1))
     launched(core)
     tell(core, back(Lane.DECODE, 1, 1))
@@ -210,7 +210,7 @@ def test_a_finish_is_decided_here_and_frees_at_once(token: int, max_tokens: int,
 
 
 def test_a_sequence_parks_at_its_limit_and_goes_on_when_it_is_extended() -> None:
-    """Rule 7: the limit is reserved KV and credit at once; it never shrinks."""
+    """The limit is reserved KV and credit at once; it never shrinks."""
     core = prefilled(made(), opening(1, token_limit=3))
     assert run(core) is None
     tell(core, ExtendSequence(1, 2))
@@ -229,14 +229,14 @@ def test_an_extension_of_what_is_gone_is_ignored() -> None:
 
 
 def test_a_stale_frame_is_thrown_away() -> None:
-    """Rule 3: of a chunk or a step that is no longer here."""
+    """Of a chunk or a step that is no longer here."""
     core = prefilled(made(), opening(1))
     for lane in Lane:
         assert tell(core, back(lane, 1, 3)) == [DropUnit(lane, 1)]
 
 
 def test_a_released_row_is_skipped_and_goes_up_as_zeros() -> None:
-    """Rule 8: in a mixed chunk that has yet to be computed; its tokens are not even read."""
+    """In a mixed chunk that has yet to be computed; its tokens are not even read."""
     core = made()
     tell(core, opening(1), opening(2, 1), chunk(1, Row(1, 0, 3), Row(2, 0, 1)))
     assert tell(core, ReleaseSequences((1,))) == [FreeKv((1,)), Tell(Released((1,)))]
@@ -249,8 +249,8 @@ def test_a_released_row_is_skipped_and_goes_up_as_zeros() -> None:
     assert core.num_skipped == 2
 
 
-def test_a_chunk_without_live_sequences_is_dropped_wherever_it_is() -> None:
-    """Rule 8: before its head, between two pieces, and while it is away."""
+def test_a_chunk_that_nobody_waits_for_is_dropped_wherever_it_is() -> None:
+    """Before its head, between two pieces, and while it is away."""
     waiting, halfway, away = made(), made(piece_tokens=2), made()
     for core in (waiting, halfway, away):
         tell(core, opening(1), chunk(1, Row(1, 0, 3)))
@@ -276,14 +276,14 @@ def test_a_release_waits_for_the_unit_that_runs() -> None:
 
 
 def test_a_second_release_is_ignored() -> None:
-    """Rule 8: it crossed with a finish, which was answered then."""
+    """It crossed with a finish, which was answered then."""
     core = prefilled(made(), opening(1))
     tell(core, ReleaseSequences((1,)))
     assert tell(core, ReleaseSequences((1,))) == []
 
 
 def test_a_step_whose_rows_are_all_gone_needs_no_tail() -> None:
-    """Rule 8: it came back for nobody; the rest of the mesh goes on at once."""
+    """It came back for nobody; the rest of the mesh goes on at once."""
     core = prefilled(made(), opening(1))
     launched(core)
     tell(core, ReleaseSequences((1,)), back(Lane.DECODE, 1, 1))
@@ -295,7 +295,7 @@ def test_a_step_whose_rows_are_all_gone_needs_no_tail() -> None:
 
 @pytest.mark.parametrize("lane", list(Lane))
 def test_a_failure_from_the_cloud_fails_only_the_sequences_of_its_unit(lane: Lane) -> None:
-    """Rule 10, L51: it is told with its stage; those sequences are skipped until the scheduler releases them."""
+    """L51: it is told with its stage; those sequences are skipped until the scheduler releases them."""
     core = prefilled(made(), opening(1))
     tell(core, opening(2), chunk(2, Row(2, 0, 3)))
     launched(core)
@@ -313,7 +313,7 @@ def test_a_failure_from_the_cloud_fails_only_the_sequences_of_its_unit(lane: Lan
 
 
 def test_a_tail_that_fails_lets_the_other_sequences_step() -> None:
-    """Rule 10: the turnaround goes on with those that are at home."""
+    """The turnaround goes on with those that are at home."""
     core = prefilled(made(), opening(1))
     launched(core)
     tell(core, opening(2), chunk(2, Row(2, 0, 3)))
@@ -388,7 +388,7 @@ def test_an_edge_that_holds_all_layers_sends_nothing() -> None:
     ],
 )
 def test_a_row_that_does_not_fit_its_sequence_is_an_error(events: tuple[EdgeEvent, ...], message: str) -> None:
-    """Rules 3 and 5: never opened, or not where the sequence ends; the session must end."""
+    """Never opened, or not where the sequence ends; the session must end."""
     core = made()
     tell(core, *events)
     with pytest.raises(ProtocolError, match=message):

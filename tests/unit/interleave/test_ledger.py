@@ -1,4 +1,4 @@
-"""Where time goes: busy + bubbles by cause + idle = wall time, without a microsecond's error."""
+"""Where time goes: busy, idle and bubbles add up to the time that passed, to the microsecond."""
 
 import pytest
 from hypothesis import given

@@ -41,7 +41,7 @@ def test_each_unit_that_another_rule_chose_is_counted() -> None:
 
 
 def test_a_unit_is_replayed_under_the_plan_that_its_engine_followed() -> None:
-    """L12, rule 11: the same head before a tail is right under 2p1d and a departure under 1p1d."""
+    """L12: the same head before a tail is right under 2p1d and a departure under 1p1d."""
     assert replayed(replace(HEAD, plan=2)).num_departures == 0
     assert replayed(replace(HEAD, plan=1)).num_departures == 1
 

@@ -46,8 +46,8 @@ def rows_of(scheduler: DrivenScheduler) -> list[tuple[Row, ...]]:
 # ---- admission and refusal
 
 
-def test_a_request_is_admitted_when_its_first_chunk_is_formed() -> None:
-    """L27, rule 12: while k chunks are away nobody is opened and nothing is reserved; then both happen at once."""
+def test_a_request_is_admitted_with_its_first_chunk() -> None:
+    """L27: while k chunks are away nobody is opened and nothing is reserved; then both happen at once."""
     scheduler = DrivenScheduler(plan=ONE_P).connect().ask("a")
     assert len(scheduler.tasks(Side.EDGE, OpenSequence)) == 1
     assert rows_of(scheduler) == [(Row(1, 0, 3),)]
@@ -60,7 +60,7 @@ def test_a_request_is_admitted_when_its_first_chunk_is_formed() -> None:
 
 
 def test_a_chunk_goes_to_both_sides_as_the_same_message_and_covers_the_body() -> None:
-    """L05, L19, rule 6: one message, its cut covers each body layer once, and only the edge gets tokens."""
+    """L05, L19: one message, its cut covers each body layer once, and only the edge gets tokens."""
     scheduler = DrivenScheduler(plan=PlanRequest(PlanKind.TWO_P_ONE_D, num_segments=4)).connect().ask("a", 3)
     (chunk,) = scheduler.tasks(Side.CLOUD, Chunk)
     assert scheduler.tasks(Side.EDGE, Chunk) == [chunk]
@@ -157,7 +157,7 @@ def test_a_long_prompt_has_chunks_of_its_own() -> None:
 
 
 def test_no_more_sequences_run_than_steps_can_hold() -> None:
-    """L27, rule 12: running sequences are at most m x max_batch_size."""
+    """L27: running sequences are at most m x max_batch_size."""
     scheduler = DrivenScheduler(limits=replace(LIMITS, max_batch_size=2)).connect().decoding("a", "b").ask("c")
     assert rows_of(scheduler) == []
     scheduler.step_done(1, sample(1, 1, finish=FinishReason.STOP))
@@ -216,7 +216,7 @@ def test_an_abort_while_waiting_touches_no_engine() -> None:
 
 
 def test_an_abort_in_prefill_frees_both_sides_and_the_chunk_leaves_the_count() -> None:
-    """L45: one message to both sides at once; a chunk all of whose sequences are released is no longer in flight."""
+    """L45: one message to both sides at once; with its last sequence a chunk is no longer in flight."""
     scheduler = DrivenScheduler(plan=ONE_P).connect().ask("a").ask("b").tell(Cancel("a"))
     for side in Side:
         assert scheduler.tasks(side, ReleaseSequences) == [ReleaseSequences((1,))]
@@ -242,7 +242,7 @@ def test_an_abort_in_decode_ignores_what_was_under_way() -> None:
 
 
 def test_a_second_abort_and_one_after_the_finish_are_harmless() -> None:
-    """LP09: neither sends anything."""
+    """Neither sends anything."""
     scheduler = DrivenScheduler().connect().decoding("a", "b").tell(Cancel("a"))
     assert scheduler.tell(Cancel("a")).effects == []
     scheduler.step_done(1, sample(2, 1, finish=FinishReason.STOP))
@@ -262,7 +262,7 @@ def test_a_request_ends_at_its_deadline_and_is_freed() -> None:
 
 @pytest.mark.parametrize("is_step", [False, True])
 def test_a_unit_that_is_away_too_long_ends_the_session(*, is_step: bool) -> None:
-    """Rule 10: a chunk by its own deadline, a step by the time since its sequence moved last."""
+    """A chunk by its own deadline, a step by the time since its sequence moved last."""
     scheduler = DrivenScheduler(limits=replace(LIMITS, unit_deadline_ms=7)).connect()
     scheduler = scheduler.decoding("a") if is_step else scheduler.ask("a")
     assert scheduler.core.wake_us() == 7_000
@@ -285,7 +285,7 @@ def test_a_failed_unit_ends_only_its_requests_and_names_the_engine() -> None:
 
 
 def test_a_limit_is_extended_while_a_whole_block_is_left() -> None:
-    """Rule 7: the edge hears of more room at least one block before it would have to stop."""
+    """The edge hears of more room at least one block before it would have to stop."""
     scheduler = replace_kv(edge=KvCapacity(4, 100), cloud=KvCapacity(4, 100)).ask("a", 3, max_tokens=30)
     (opened,) = scheduler.tasks(Side.EDGE, OpenSequence)
     assert opened.token_limit == 8
@@ -330,7 +330,7 @@ def test_a_preempted_request_is_recomputed_under_a_new_number_with_the_same_toke
 
 
 def test_the_oldest_is_never_preempted() -> None:
-    """Rule 12: what is short comes from others, so the oldest always reaches its end."""
+    """What is short comes from others, so the oldest always reaches its end."""
     scheduler = tight().released(2)
     for index in range(2, 7):
         scheduler.step_done(index, sample(1, index))
@@ -372,7 +372,7 @@ def test_what_an_engine_says_after_its_session_is_ignored() -> None:
 
 
 def test_a_plan_change_needs_no_drain() -> None:
-    """Rule 11: it goes to both sides at once; k shrinks by not issuing, a chunk keeps its cut."""
+    """It goes to both sides at once; k shrinks by not issuing, a chunk keeps its cut."""
     scheduler = DrivenScheduler(plan=PlanRequest(PlanKind.TWO_P_ONE_D, num_segments=2)).connect().ask("a", 40)
     before = dict(scheduler.session.chunks)
     scheduler.tell(PlanRequest(PlanKind.SERIAL, num_segments=3))

@@ -15,7 +15,7 @@ NUM_CALM_BLOCKS = 8
 
 @pytest.mark.parametrize("block", range(NUM_ROUGH_BLOCKS))
 def test_any_order_and_any_fault_leaves_exact_output_and_nothing_else(block: int) -> None:
-    """Every row runs once and in position order, nothing runs for a freed sequence, all cores end empty."""
+    """Rows run once each, by position; nothing runs for whom is gone; at the end no core holds anything."""
     states: set[str] = set()
     num_preemptions = 0
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

@@ -1,6 +1,6 @@
 """The exhaustive walk of the small case: every order of deliveries and ends, a client leaving at any point.
 
-The case: two sequences, one chunk that holds rows of both, a second chunk of one of them, decode. Each line that a
+The case: two sequences share a chunk, one of them needs another, then both decode. Each line that a
 walk prints says how much it saw.
 """
 

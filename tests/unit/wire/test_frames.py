@@ -34,7 +34,7 @@ def test_frames_are_whole_rows_in_order_within_their_size(num_rows: int, row_byt
         assert (frame.unit, frame.num_rows, frame.sent_us) == (5, num_rows, 77)
 
 
-def test_only_the_first_frame_of_a_step_names_its_rows() -> None:
+def test_rows_of_a_step_are_named_once_in_its_first_frame() -> None:
     rows = (Row(1, 4, 5), Row(2, 9, 10))
     first, second = cut_rows(bytes(8), unit=_unit(2, rows=rows), row_bytes=4, frame_bytes=4)
     assert first.rows == rows
