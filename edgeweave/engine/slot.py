@@ -1,7 +1,7 @@
 """Which session an engine serves: one at a time, the highest number wins.
 
-Knows that a higher number evicts a lower one at once, since a half-open connection must not keep KV. Does not know
-what a session is made of.
+Knows that a higher number evicts a lower one at once: nobody else would free the KV behind a connection that broke on
+one side only. Does not know what a session is made of.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """KV accounts: what the scheduler has reserved on each side.
 
-Knows blocks, reservations and capacity. Does not know which physical blocks an engine uses: engines allocate what was
-reserved and cannot fail.
+Knows blocks, reservations and capacity. Does not know which physical blocks an engine uses: an
+engine has a block for all that was reserved.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """The decision functions: what an engine runs next, and whether the scheduler may issue.
 
-Each is pure: it takes a view of what is ready and the plan, and returns a choice. The engines decide with them, the
-scheduler replays them, the property tests and the simulator call them. They know nothing of queues or time sources.
+Each is pure: from a view and the plan it makes a choice. The engines decide with them and the scheduler replays them.
+They know nothing of queues or time sources.
 """
 
 from dataclasses import dataclass
@@ -70,8 +70,8 @@ class EdgeView:
 def next_unit(view: CloudView, plan: Plan) -> Work | Wait | None:
     """Return what the cloud runs next (L16, L17, L18).
 
-    Both ready: the kind that did not run last, prefill on a cold start. Only decode ready: decode; a prefill whose
-    frames are still on the way holds nothing back. Only prefill ready: the next segment, but after a pair
+    Both ready: the kind that did not run last, prefill on a cold start. Only decode ready: decode; what is
+    still on its way holds nothing back. Only prefill ready: the next segment, but after a pair
     decode, segment first give decode its chance: wait until it is due, if that is within the grace of the plan.
     """
     if view.prefill_ready and view.decode_ready:
@@ -114,8 +114,8 @@ def next_edge_unit(view: EdgeView, plan: Plan) -> EdgeWork | None:
 class StageView:
     """What the scheduler sees before it may issue a chunk.
 
-    `num_prefills` counts chunks issued and not answered (p); `decoding` is whether any row lives in a decode group
-    (d). `low_blocks` is set when fewer than 5 % of the blocks of a side are free; `last_empty` when the last attempt
+    `num_prefills` counts chunks issued and not answered (p); `decoding` is whether a sequence decodes (d).
+    `low_blocks` is set when fewer than 5 % of the blocks of a side are free; `last_empty` when the last attempt
     formed nothing.
     """
 

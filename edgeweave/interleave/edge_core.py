@@ -56,7 +56,7 @@ EdgeEvent = OpenSequence | ExtendSequence | Chunk | ReleaseSequences | Plan | Fr
 class EdgeCore:
     """One session of the edge engine. Times are microseconds of the engine's clock.
 
-    `piece_tokens` bounds a head or tail piece, so that a turnaround never waits long behind one. `holds_body` says
+    `piece_tokens` bounds a head or tail piece, so that it delays a turnaround by little. `holds_body` says
     that this engine holds all layers, so that nothing ever leaves it.
     """
 

@@ -29,7 +29,7 @@ class EdgeSequences:
         self.open[task.sequence] = EdgeSequence.opened(task)
 
     def extend(self, event: ExtendSequence) -> None:
-        """Raise a limit; a sequence that is gone is ignored, it crossed with a finish."""
+        """Raise a limit; one that is gone by now has finished meanwhile, and nothing is raised."""
         sequence = self.open.get(event.sequence)
         if sequence is not None:
             sequence.token_limit = max(sequence.token_limit, event.token_limit)

@@ -1,7 +1,7 @@
 """Who gets more KV, and who gives way: limits are raised one block ahead, the newest are preempted for the oldest.
 
-A pure decision over a session's accounts and sequences (L32, L33). The oldest sequence is never preempted, so there is
-always progress.
+A pure decision over a session's accounts and sequences (L32, L33). The oldest sequence never gives way, so it reaches
+its end.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Where the time of one engine went: busy + bubbles by cause + idle = wall time.
+"""Where the time of one engine went. Busy, idle and the bubbles of all causes add up to it without a gap.
 
-Knows the definitions: an engine is busy while a unit runs, idle while no sequence is open, else in a bubble whose
-cause is fixed when it ends. Does not know what the units are; the core says what ended a bubble.
+Knows the definitions: busy is a unit that runs, idle is no open sequence, and all else is a bubble, which gets its
+cause at its end. Does not know what the units are; the core says what ended a bubble.
 """
 
 from dataclasses import dataclass, field

@@ -70,7 +70,7 @@ class DType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Token positions `[start, stop)` of one sequence in a chunk or a step."""
+    """What a chunk or step holds of one sequence: token positions `[start, stop)`."""
 
     sequence: int
     start: int
@@ -113,7 +113,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The values that the order of work follows. Units: microseconds, counts."""
+    """What engines order their work by. Units: microseconds, counts."""
 
     plan: int
     kind: PlanKind
@@ -313,7 +313,7 @@ class LanesReady:
 
 @dataclass(frozen=True, slots=True)
 class StepRows:
-    """What the first frame of a step names: its rows, in tensor order."""
+    """The rows of a step in tensor order, as its first frame tells them."""
 
     step: int
     rows: tuple[Row, ...] = field(default_factory=tuple)

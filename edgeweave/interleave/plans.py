@@ -74,8 +74,7 @@ def with_decode_return(plan: Plan, *, number: int, decode_return_us: int) -> Pla
 def cut_evenly(body: Segment, *, num_segments: int) -> tuple[Segment, ...]:
     """Cut `body` into at most `num_segments` segments of equal length, the longer ones first (L19).
 
-    A body of L layers gives L mod n segments of floor(L/n) + 1 layers, then the rest of floor(L/n); together they
-    cover each layer once.
+    Lengths differ by one layer at most; together the segments cover each layer once.
     """
     num_segments = min(num_segments, body.num_layers)
     short, num_long = divmod(body.num_layers, num_segments)

@@ -71,7 +71,7 @@ class Session:
 
     @property
     def is_decoding(self) -> bool:
-        """Whether any row lives in a decode group."""
+        """Whether a live sequence decodes."""
         return any(sequence.state is Attempt.DECODING for sequence in self.live)
 
     @property

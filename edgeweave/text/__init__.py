@@ -1,6 +1,6 @@
 """Text to token ids and back: tokenizer, chat template, incremental detokenizer, stop strings.
 
-Serves gateway and SDK alike and needs the extra `edgeweave[text]`. Knows nothing of models, requests or the
+Gateway and SDK use it; it needs the extra `edgeweave[text]`. Knows nothing of models, requests or the
 network, and never imports torch or transformers.
 """
 

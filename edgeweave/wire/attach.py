@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AttachCloud:
-    """Opens a session at the cloud engine; a higher number of the same `site` evicts a lower one."""
+    """Opens a session at the cloud engine, and ends an older one of the same `site`."""
 
     session: int
     site: bytes
