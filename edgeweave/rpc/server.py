@@ -137,11 +137,10 @@ def _check_free(address: str) -> None:
 
 
 def _server_options(keepalive: Keepalive, *, carries_lanes: bool) -> list[Option]:
-    # A client may ping as often as the server itself does, with a margin for its timer.
-    fewest_ms = max(_FEWEST_MS_BETWEEN_PINGS, round(keepalive.interval_s * 500))
     options: list[Option] = [
         *common_options(keepalive),
-        ("grpc.http2.min_ping_interval_without_data_ms", fewest_ms),
+        # Each side sets its own keepalive; a client that pings more often than this server is not cut off for it.
+        ("grpc.http2.min_ping_interval_without_data_ms", _FEWEST_MS_BETWEEN_PINGS),
         # Two servers on one port would share the calls between them instead of one failing to start.
         ("grpc.so_reuseport", 0),
     ]
