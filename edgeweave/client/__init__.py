@@ -7,5 +7,16 @@ Knows how to ask a scheduler. Does not know how it serves. `edgeweave.client.tex
 from edgeweave.client.client import Client
 from edgeweave.client.deltas import TokenDelta, Usage
 from edgeweave.client.mesh_state import EngineState, MeshState, SessionState
+from edgeweave.interleave.nouns import FinishReason, PlanKind, Sampling
 
-__all__ = ["Client", "EngineState", "MeshState", "SessionState", "TokenDelta", "Usage"]
+__all__ = [
+    "Client",
+    "EngineState",
+    "FinishReason",
+    "MeshState",
+    "PlanKind",
+    "Sampling",
+    "SessionState",
+    "TokenDelta",
+    "Usage",
+]
