@@ -153,8 +153,8 @@ class CloudCore:
         for number in [n for n, chunk in self.chunks.open.items() if not any(self.book.live(chunk.task.rows))]:
             effects += self._drop(number)
         self._set_open(now_us)
-        if not self.book.open:
-            self._decode_due_us = None
+        if not self.book.any_decodes:
+            self._decode_due_us = None  # nothing that decodes is left: no step is on its way
         return [*effects, Tell(Released(event.sequences))]
 
     def _drop(self, number: int) -> list[CloudEffect]:
@@ -226,6 +226,7 @@ class CloudCore:
     def _end_step(self, effect: RunStep, event: UnitEnded, now_us: int) -> list[CloudEffect]:
         number, rows = effect.step.step, effect.step.rows
         self.inside_us += self.steps.open.pop(number).inside_us(now_us=now_us)
+        self.book.start_decode(rows)
         self._decode_due_us = now_us + self.plan.decode_return_us if any(effect.live) else None
         if event.failure is not None:
             return [SendFailure(Lane.DECODE, number, self.book.fail(rows, effect.live), event.failure)]

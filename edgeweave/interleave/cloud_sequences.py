@@ -15,6 +15,7 @@ class CloudSequence:
     """One sequence. A failed one keeps its KV until it is released, and is skipped."""
 
     length: int = 0
+    decodes: bool = False
     failed: bool = False
 
 
@@ -42,6 +43,17 @@ class CloudSequences:
     def release(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Forget sequences; return those that were open."""
         return tuple(number for number in numbers if self.open.pop(number, None) is not None)
+
+    @property
+    def any_decodes(self) -> bool:
+        """Whether a sequence that still counts was in a step, so that another step with it is on its way."""
+        return any(sequence.decodes and not sequence.failed for sequence in self.open.values())
+
+    def start_decode(self, rows: Iterable[Row]) -> None:
+        """Note that the sequences of `rows` that are open were in a step."""
+        for row in rows:
+            if row.sequence in self.open:
+                self.open[row.sequence].decodes = True
 
     def live(self, rows: Iterable[Row]) -> tuple[bool, ...]:
         """Return which rows still count: not those of released or failed sequences, which are skipped.

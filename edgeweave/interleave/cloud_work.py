@@ -57,8 +57,13 @@ class CloudStep(Arriving):
 
 @dataclass(slots=True)
 class CloudChunks:
-    """Announced chunks in issue order, and frames that came before their task."""
+    """Announced chunks in issue order, and frames that came before their task.
 
+    `max_early_rows` is how many tensor rows staging holds. Chunks that are early are not counted: those that were
+    aborted at once are no longer in flight, and their tasks may still be on the way.
+    """
+
+    max_early_rows: int = 1 << 20
     open: dict[int, CloudChunk] = field(default_factory=dict)
     early: dict[int, list[FrameArrived]] = field(default_factory=dict)
     _highest: int = 0
@@ -74,10 +79,14 @@ class CloudChunks:
         return frame.unit > self._highest
 
     def hold(self, frame: FrameArrived) -> None:
-        """Keep an early frame; ProtocolError if more chunks are early than can be in flight."""
+        """Keep an early frame; ProtocolError if the chunks that are early need more than staging holds."""
         self.early.setdefault(frame.unit, []).append(frame)
-        if len(self.early) > MAX_IN_FLIGHT:
-            raise ProtocolError(f"frames of {len(self.early)} chunks came before their tasks: {sorted(self.early)}")
+        num_rows = sum(frames[0].num_rows for frames in self.early.values())
+        if num_rows > self.max_early_rows:
+            raise ProtocolError(
+                f"{len(self.early)} chunks of {num_rows} rows came before their tasks and staging holds "
+                f"{self.max_early_rows}; raise staging_bytes"
+            )
 
     def next_ready(self) -> CloudChunk | None:
         """Return the first chunk in issue order, if all of it is here: bodies run in issue order."""

@@ -14,7 +14,7 @@ PLAN_NAMES: dict[str, PlanKind] = {
     "2p1d": PlanKind.TWO_P_ONE_D,
 }
 DEFAULT_NUM_SEGMENTS = 4
-# No plan keeps more chunks or steps in flight: engines bound by it what they hold before its task or plan arrives.
+# No plan keeps more chunks or steps in flight: the cloud bounds by it the steps that it holds.
 MAX_IN_FLIGHT = 16
 
 

@@ -1,11 +1,13 @@
 """The cloud engine's core, one behaviour at a time."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.cloud_core import CloudCore
+from edgeweave.interleave.cloud_work import CloudChunks
 from edgeweave.interleave.effects import (
     CloudEffect,
     DropUnit,
@@ -31,7 +33,6 @@ from edgeweave.interleave.nouns import (
     Row,
     Segment,
 )
-from edgeweave.interleave.plans import MAX_IN_FLIGHT
 
 BODY = Segment(1, 5)
 PLAN = Plan(plan=1, kind=PlanKind.TWO_P_ONE_D, max_prefills=2, max_steps=1, max_batch_size=8,
@@ -108,12 +109,41 @@ def test_frames_before_their_task_are_held() -> None:
     assert run(core) == RunSegment(chunk(1, Row(1, 0, 3)), BODY, (True,))
 
 
-def test_frames_of_more_chunks_than_can_be_in_flight_are_an_error() -> None:
-    """What is held early is bounded, whatever a peer sends."""
+def test_early_chunks_are_bounded_by_what_staging_holds_and_not_by_their_number() -> None:
+    """Many that were aborted at once may be early together; still, no peer fills the memory."""
+    core = CloudCore(BODY, PLAN, Ledger(0), chunks=CloudChunks(max_early_rows=300))
+    tell(core, *(chunk_frame(number, 3, start, start + 1) for number in range(1, 101) for start in (0, 2)))
+    with pytest.raises(ProtocolError, match="101 chunks of 301 rows came before their tasks and staging holds 300"):
+        tell(core, chunk_frame(101, 1))
+
+
+def test_early_chunks_that_were_aborted_leave_nothing_behind() -> None:
+    """Each task still comes, with its release behind it."""
     core = made()
-    tell(core, *(chunk_frame(number, 3, 0, 1) for number in range(1, MAX_IN_FLIGHT + 1)))
-    with pytest.raises(ProtocolError, match=f"frames of {MAX_IN_FLIGHT + 1} chunks came before their tasks"):
-        tell(core, chunk_frame(MAX_IN_FLIGHT + 1, 3, 0, 1))
+    tell(core, *(chunk_frame(number, 3, 0, 1) for number in range(1, 101)))
+    for number in range(1, 101):
+        tell(core, chunk(number, Row(number, 0, 3)), ReleaseSequences((number,)))
+    assert core.is_empty
+
+
+def test_the_time_before_a_task_is_the_schedulers_once_no_sequence_decodes() -> None:
+    """A step is on its way only as long as a sequence that was in one is open."""
+    core = decoding(1)
+    tell(core, step_frame(1, Row(1, 3, 4)))
+    run(core)
+    tell(core, UnitEnded(), chunk(2, Row(2, 0, 3)), now_us=10)
+    tell(core, ReleaseSequences((1,)), now_us=20)
+    tell(core, chunk_frame(2, 3), now_us=30)
+    assert run(core, now_us=30) is not None
+    tell(core, UnitEnded(), now_us=40)
+    tell(core, chunk(3, Row(3, 0, 3)), now_us=60)
+    tell(core, replace(chunk_frame(3, 3), sent_us=70), now_us=70)
+    assert run(core, now_us=70) is not None
+    last = core.take_timeline(now_us=80).bubbles[-2:]
+    assert [(bubble.begin_us, bubble.end_us, bubble.cause) for bubble in last] == [
+        (40, 60, BubbleCause.AWAIT_TASK),
+        (60, 70, BubbleCause.AWAIT_PREFILL_HIDDEN),
+    ]
 
 
 def test_a_stale_frame_is_thrown_away() -> None:

@@ -34,7 +34,7 @@ def test_serial_with_more_than_one_unit_contradicts_itself(values: dict[str, int
 
 @pytest.mark.parametrize("values", [{"max_prefills": MAX_IN_FLIGHT + 1}, {"max_steps": -1}])
 def test_limits_outside_the_range_are_refused(values: dict[str, int]) -> None:
-    """Engines bound by `MAX_IN_FLIGHT` what they hold early, so no plan goes beyond."""
+    """The cloud bounds by `MAX_IN_FLIGHT` the steps that it holds, so no plan goes beyond."""
     with pytest.raises(InvalidRequestError, match=f"between 1 and {MAX_IN_FLIGHT}"):
         planned(PlanRequest(PlanKind.TWO_P_ONE_D, **values))
     assert planned(PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=MAX_IN_FLIGHT)).max_prefills == MAX_IN_FLIGHT
