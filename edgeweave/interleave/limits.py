@@ -32,6 +32,10 @@ class Limits:
         """Most tokens of one prefill chunk, inclusive."""
         return max(self.max_prefill_tokens, self.max_seq_len)
 
+    def staged_tokens(self, *, max_prefills: int) -> int:
+        """Tokens whose hidden states wait on either side at most: those of the chunks in flight and of one more."""
+        return (max_prefills + 1) * self.prefill_budget
+
     @property
     def largest_chunk(self) -> int:
         """Tokens that a chunk holds at most in practice: what the lanes are warmed with."""

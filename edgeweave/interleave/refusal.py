@@ -1,8 +1,9 @@
-"""Whether a request can be taken at all. A pure check; each refusal says what does not fit, with the numbers."""
+"""Whether a request, or a plan, can be taken at all. Each refusal says what does not fit, with the numbers."""
 
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, OverloadedError, PromptTooLongError
 from edgeweave.interleave.accounts import Accounts
 from edgeweave.interleave.limits import Limits
+from edgeweave.interleave.nouns import Plan
 from edgeweave.interleave.requests import Request
 from edgeweave.interleave.session import Session
 
@@ -18,6 +19,16 @@ def refusal_of(request: Request, session: Session, *, limits: Limits, num_waitin
             "use the tokenizer of the model"
         )
     return _misfit(request, session, limits)
+
+
+def check_staging(plan: Plan, session: Session, *, limits: Limits) -> None:
+    """Raise InvalidRequestError if `plan` has more chunks in flight than the engines can stage."""
+    needed = limits.staged_tokens(max_prefills=plan.max_prefills)
+    if session.staged_tokens is not None and needed > session.staged_tokens:
+        raise InvalidRequestError(
+            f"max_prefills {plan.max_prefills} stages {needed} tokens and the engines hold {session.staged_tokens}; "
+            "lower it, or raise their staging_bytes"
+        )
 
 
 def _misfit(request: Request, session: Session, limits: Limits) -> EdgeweaveError | None:

@@ -43,7 +43,7 @@ from edgeweave.interleave.plans import (
     make_plan,
     with_decode_return,
 )
-from edgeweave.interleave.refusal import refusal_of
+from edgeweave.interleave.refusal import check_staging, refusal_of
 from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
 from edgeweave.interleave.scheduler_events import (
     Cancel,
@@ -120,7 +120,7 @@ class SchedulerCore:
     def wake_us(self) -> int | None:
         """Return when `poll` has something to end although no event came; `None`: never."""
         deadlines = [request.deadline_us for request in self.requests.values() if request.deadline_us is not None]
-        units = self.session.unit_deadlines(patience_us=self._patience_us) if self.session is not None else []
+        units = self._unit_deadlines(self.session) if self.session is not None else []
         return min([*deadlines, *units], default=None)
 
     def _take_event(self, event: SchedulerEvent, now_us: int) -> list[SchedulerEffect]:
@@ -130,7 +130,7 @@ class SchedulerCore:
             case Request():
                 effects = self._submit(event)
             case Cancel():
-                effects = self._cancel(event)
+                effects = self._cancel(event, now_us)
             case PlanRequest():
                 effects = self._set_plan(event)
             case Connected():
@@ -160,11 +160,11 @@ class SchedulerCore:
             return InvalidRequestError(f"request id {request.request_id!r} is in use; choose another")
         return refusal_of(request, self.session, limits=self.limits, num_waiting=len(self.waiting))
 
-    def _cancel(self, event: Cancel) -> list[SchedulerEffect]:
+    def _cancel(self, event: Cancel, now_us: int) -> list[SchedulerEffect]:
         request = self.requests.pop(event.request_id, None)
-        return self._abandon(request) if request is not None else []
+        return self._abandon(request, now_us) if request is not None else []
 
-    def _abandon(self, request: Request) -> list[SchedulerEffect]:
+    def _abandon(self, request: Request, now_us: int) -> list[SchedulerEffect]:
         """Stop working on a request that is no longer in `requests`."""
         if request in self.waiting:
             self.waiting.remove(request)
@@ -172,7 +172,8 @@ class SchedulerCore:
         session = self.session
         if session is None:
             return []
-        return self._release(session, [sequence for sequence in session.live if sequence.request is request])
+        abandoned = [sequence for sequence in session.live if sequence.request is request]
+        return self._release(session, abandoned, now_us)
 
     def _expire_requests(self, now_us: int) -> list[SchedulerEffect]:
         effects: list[SchedulerEffect] = []
@@ -181,7 +182,7 @@ class SchedulerCore:
                 del self.requests[request.request_id]
                 waited_ms = (now_us - request.arrived_us) // 1000
                 error = DeadlineError(f"the deadline passed after {waited_ms} ms and {len(request.output)} tokens")
-                effects += [Refuse(request.request_id, error), *self._abandon(request)]
+                effects += [Refuse(request.request_id, error), *self._abandon(request, now_us)]
         return effects
 
     # ---- sessions and plans
@@ -204,10 +205,13 @@ class SchedulerCore:
     def _set_plan(self, wanted: PlanRequest) -> list[SchedulerEffect]:
         before, self.wanted = self.wanted, wanted
         try:
-            self.plan = self._planned(number=self.plan.plan + 1)
+            plan = self._planned(number=self.plan.plan + 1)
+            if self.session is not None:
+                check_staging(plan, self.session, limits=self.limits)
         except InvalidRequestError:
             self.wanted = before
             raise
+        self.plan = plan
         return self._send_plan(self.session) if self.session is not None else []
 
     def _planned(self, *, number: int) -> Plan:
@@ -291,7 +295,7 @@ class SchedulerCore:
         try:
             return self._take_message(self.session, event, now_us)
         except ProtocolError as error:
-            return [EndSession(str(error))]
+            return self._end(self.session, str(error))
 
     def _take_message(self, session: Session, event: FromEngine, now_us: int) -> list[SchedulerEffect]:
         match event.message:
@@ -302,7 +306,7 @@ class SchedulerCore:
                 samples = self._take_samples(session, event.message.samples, now_us)
                 return [*samples, *self._replan(session, now_us)]
             case UnitFailed():
-                return self._take_failure(session, event.message)
+                return self._take_failure(session, event.message, now_us)
             case Released():
                 session.take_released(event.side, event.message)
             case Timeline():
@@ -341,7 +345,7 @@ class SchedulerCore:
         sequence.state = Attempt.RELEASING  # the edge freed it by itself and says so; only the cloud has to be told
         return [emit, *self._send_release(session, [sequence], sides=[Side.CLOUD])]
 
-    def _take_failure(self, session: Session, event: UnitFailed) -> list[SchedulerEffect]:
+    def _take_failure(self, session: Session, event: UnitFailed, now_us: int) -> list[SchedulerEffect]:
         unit = f"chunk {event.chunk}" if event.chunk is not None else f"step {event.step}"
         stage, reason = event.stage.name.lower(), event.code.name.lower().replace("_", " ")
         side = Side.CLOUD if event.stage in CLOUD_STAGES else Side.EDGE
@@ -353,13 +357,13 @@ class SchedulerCore:
             effects.append(Refuse(sequence.request.request_id, error))
         if event.chunk is not None:
             session.chunks.pop(event.chunk, None)
-        return [*effects, *self._release(session, live)]
+        return [*effects, *self._release(session, live, now_us)]
 
     # ---- release and growth
 
-    def _release(self, session: Session, sequences: list[SchedulerSequence]) -> list[SchedulerEffect]:
+    def _release(self, session: Session, sequences: list[SchedulerSequence], now_us: int) -> list[SchedulerEffect]:
         """Tell both sides to free sequences. From now on their samples are ignored."""
-        session.start_release(sequences)
+        session.start_release(sequences, now_us=now_us)
         return self._send_release(session, sequences, sides=session.accounts.sides)
 
     def _send_release(
@@ -382,17 +386,24 @@ class SchedulerCore:
             else:
                 self.num_preemptions += 1
                 self.waiting.appendleft(sequence.request)  # recomputed in front, under a new number (L33)
-                effects += self._release(session, [sequence])
+                effects += self._release(session, [sequence], now_us)
         return effects
 
     # ---- deadlines
 
-    @property
-    def _patience_us(self) -> int:
-        return self.limits.unit_deadline_ms * 1000
+    def _unit_deadlines(self, session: Session) -> list[int]:
+        """Return when something is overdue; a session that ends already waits for nothing more."""
+        return [] if session.is_ending else session.unit_deadlines(patience_us=self.limits.unit_deadline_ms * 1000)
 
     def _overdue(self, session: Session, now_us: int) -> list[SchedulerEffect]:
-        due_us = min(session.unit_deadlines(patience_us=self._patience_us), default=None)
+        due_us = min(self._unit_deadlines(session), default=None)
         if due_us is None or due_us > now_us:
             return []
-        return [EndSession(f"a unit was away for more than {self.limits.unit_deadline_ms} ms")]
+        return self._end(session, f"a unit was away for more than {self.limits.unit_deadline_ms} ms")
+
+    def _end(self, session: Session, reason: str) -> list[SchedulerEffect]:
+        """Ask once that the streams be closed; `Disconnected` follows."""
+        if session.is_ending:
+            return []
+        session.is_ending = True
+        return [EndSession(reason)]

@@ -27,7 +27,10 @@ class Issued:
 
 @dataclass(slots=True)
 class Session:
-    """One session. Times are microseconds of the scheduler's clock."""
+    """One session. Times are microseconds of the scheduler's clock.
+
+    `staged_tokens` is how many hidden states both sides hold; None where the edge holds all layers.
+    """
 
     number: int
     body: Segment
@@ -35,11 +38,13 @@ class Session:
     lanes: LanesReady | None
     vocab_size: int | None
     max_positions: int | None
+    staged_tokens: int | None
     replay: Replay
     sequences: dict[int, SchedulerSequence] = field(default_factory=dict)
     chunks: dict[int, Issued] = field(default_factory=dict)
     totals: SessionTotals = field(default_factory=SessionTotals)
     turnaround_us: int = 0
+    is_ending: bool = False
     _last_sequence: int = 0
     _last_chunk: int = 0
 
@@ -56,6 +61,7 @@ class Session:
             lanes=event.lanes,
             vocab_size=event.edge.vocab_size,
             max_positions=event.edge.max_positions,
+            staged_tokens=_staged_tokens(event),
             replay=replay,
         )
 
@@ -109,10 +115,10 @@ class Session:
         self.chunks[chunk.chunk] = Issued(chunk, now_us + deadline_ms * 1000)
         return chunk
 
-    def start_release(self, sequences: Iterable[SchedulerSequence]) -> None:
+    def start_release(self, sequences: Iterable[SchedulerSequence], *, now_us: int) -> None:
         """Ignore these sequences from now on; chunks without a live sequence are no longer in flight."""
         for sequence in sequences:
-            sequence.state = Attempt.RELEASING
+            sequence.state, sequence.advanced_us = Attempt.RELEASING, now_us
         for number in [n for n, issued in self.chunks.items() if not self._is_any_live(issued.chunk)]:
             del self.chunks[number]
 
@@ -141,9 +147,16 @@ class Session:
         self.turnaround_us = seen_us + (done.turnaround_us - seen_us) // TURNAROUND_MEMORY
 
     def unit_deadlines(self, *, patience_us: int) -> list[int]:
-        """Return when each chunk in flight, and each sequence that the edge can step, is overdue."""
-        steps = [sequence.advanced_us + patience_us for sequence in self.live if sequence.may_move]
-        return [*(issued.deadline_us for issued in self.chunks.values()), *steps]
+        """Return when each chunk in flight, each sequence that the edge can step, and each release is overdue."""
+        moving = [sequence for sequence in self.sequences.values() if sequence.may_move or not sequence.is_live]
+        due = [sequence.advanced_us + patience_us for sequence in moving]
+        return [*(issued.deadline_us for issued in self.chunks.values()), *due]
 
     def _is_any_live(self, chunk: Chunk) -> bool:
         return any(self.live_sequence(row.sequence) is not None for row in chunk.rows)
+
+
+def _staged_tokens(event: Connected) -> int | None:
+    if event.cloud is None:
+        return None
+    return min(side.staging_bytes // side.token_bytes for side in (event.edge, event.cloud))

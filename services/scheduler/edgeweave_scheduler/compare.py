@@ -28,7 +28,7 @@ def check_sides(edge: Attached, cloud: Attached | None, *, limits: Limits, max_p
     if cloud is None:
         return
     _check_fingerprints(edge.fingerprint, cloud.fingerprint)
-    needed = (max_prefills + 1) * limits.prefill_budget * edge.token_bytes
+    needed = limits.staged_tokens(max_prefills=max_prefills) * edge.token_bytes
     for name, side in (("edge", edge), ("cloud", cloud)):
         if side.staging_bytes < needed:
             raise MismatchError(

@@ -270,6 +270,35 @@ def test_a_unit_that_is_away_too_long_ends_the_session(*, is_step: bool) -> None
     assert scheduler.poll(now_us=7_000).endings == ["a unit was away for more than 7 ms"]
 
 
+def test_a_release_that_is_not_answered_ends_the_session() -> None:
+    """Else an engine that hangs would keep the blocks, and who waits for them, for ever."""
+    scheduler = DrivenScheduler(limits=replace(LIMITS, unit_deadline_ms=7)).connect().decoding("a")
+    scheduler.now_us = 2_000
+    scheduler.tell(Cancel("a")).said(Side.EDGE, Released((1,)))
+    assert scheduler.core.wake_us() == 9_000
+    assert scheduler.poll(now_us=8_999).endings == []
+    assert len(scheduler.poll(now_us=9_000).endings) == 1
+
+
+def test_the_end_of_a_session_is_asked_for_once() -> None:
+    """Its streams take a while to close; until then nothing is due."""
+    scheduler = DrivenScheduler(limits=replace(LIMITS, unit_deadline_ms=7)).connect().ask("a")
+    assert len(scheduler.poll(now_us=7_000).endings) == 1
+    assert scheduler.poll(now_us=7_001).endings == []
+    assert scheduler.core.wake_us() is None
+
+
+def test_a_plan_with_more_in_flight_than_the_engines_stage_is_refused() -> None:
+    """Else no later session could begin; the plan before stays."""
+    scheduler = DrivenScheduler(limits=replace(LIMITS, max_prefill_tokens=30_000)).connect()
+    before = scheduler.core.plan
+    with pytest.raises(InvalidRequestError, match="max_prefills 8 stages 270000 tokens and the engines hold 262144"):
+        scheduler.tell(PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=8))
+    assert (scheduler.core.plan, scheduler.core.wanted.max_prefills) == (before, None)
+    scheduler.tell(PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=7))
+    assert scheduler.core.plan.max_prefills == 7
+
+
 def test_a_failed_unit_ends_only_its_requests_and_names_the_engine() -> None:
     """L51: unit, engine and kind reach the client; both sides free what failed; others go on."""
     scheduler = DrivenScheduler().connect().decoding("a", "b")
