@@ -91,11 +91,18 @@ class SessionKeeper:
             try:
                 await self._serve_one()
             except EdgeweaveError as error:
-                self._set(SessionState.DOWN, reason=str(error))
-                self._driver.disconnect(str(error))
-                wait_s = self._backoff.next_s(is_hopeless=isinstance(error, MismatchError))
-                _log.warning("session_down", session=self.number, reason=str(error), retry_s=wait_s)
-                await asyncio.sleep(wait_s)
+                await self._rest(error)
+            except Exception as error:  # noqa: BLE001 - the border of the session: whatever it is, the next one begins
+                _log.error("session_failed", session=self.number, exc_info=error)
+                await self._rest(EdgeweaveError("an internal error in the scheduler, see its log"))
+
+    async def _rest(self, error: EdgeweaveError) -> None:
+        """Tell that the session is over because of `error`, and wait before the next one."""
+        self._set(SessionState.DOWN, reason=str(error))
+        self._driver.disconnect(str(error))
+        wait_s = self._backoff.next_s(is_hopeless=isinstance(error, MismatchError))
+        _log.warning("session_down", session=self.number, reason=str(error), retry_s=wait_s)
+        await asyncio.sleep(wait_s)
 
     async def _serve_one(self) -> None:
         """Serve one session; ends by raising why it ended."""

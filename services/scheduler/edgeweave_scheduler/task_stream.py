@@ -111,6 +111,9 @@ class TaskStream:
                 await self._call.write(self._encode(await self._unsent.get()))
         except _BROKEN:
             self.end(await self._failure())
+        except Exception as error:  # noqa: BLE001 - the border of the session: whatever it is, only it ends
+            _log.error("task_failed", side=self.side.value, exc_info=error)
+            self.end(ProtocolError(f"a task for {self._name} could not be sent, see the log of the scheduler"))
 
     async def _failure(self) -> EdgeweaveError:
         """Return why the call ended, by its status."""
