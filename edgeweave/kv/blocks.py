@@ -87,6 +87,11 @@ class BlockTable:
         if run is not None:
             self.num_used -= run.num_blocks
 
+    def free_all(self) -> None:
+        """Give back all blocks."""
+        self._runs.clear()
+        self.num_used = 0
+
     def _grow(self, sequence: int, owned: BlockRun | None, num_blocks: int) -> Sequence[Move]:
         if owned and self._free_until(owned) >= owned.start + num_blocks:
             self._runs[sequence] = BlockRun(owned.start, owned.start + num_blocks)

@@ -84,6 +84,10 @@ class KvCache:
         for sequence in sequences:
             self.table.free(sequence)
 
+    def free_all(self) -> None:
+        """Give back all blocks."""
+        self.table.free_all()
+
     def _reserve(self, row: Row) -> None:
         for move in self.table.reserve(row.sequence, self.capacity.blocks_for(row.stop)):
             for layer in self._layers:

@@ -97,6 +97,10 @@ class Side:
         """Free the KV of `sequences`, between two units; those that own none are ignored."""
         self._cache.free(sequences)
 
+    def free_all(self) -> None:
+        """Free the KV of all sequences, between two units: a session that ends leaves nothing."""
+        self._cache.free_all()
+
     def hidden_from(self, payload: bytes | bytearray | memoryview, num_rows: int) -> Tensor:
         """Return `payload`, as it came over a lane, as [num_rows, hidden] on this side's device.
 

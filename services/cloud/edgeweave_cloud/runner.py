@@ -80,4 +80,4 @@ class CloudRunner(CoreRunner[CloudCore]):
     def close(self) -> None:
         """Free everything of the session."""
         self._hidden.clear()
-        self._model.free(tuple(self.core.sequences))
+        self._model.free_all()

@@ -112,7 +112,7 @@ class EdgeRunner(CoreRunner[EdgeCore]):
         """Free everything of the session."""
         self._returned.clear()
         self._leaving.clear()
-        self._model.free(tuple(self.core.sequences))
+        self._model.free_all()
 
     def _head_of(self, effect: RunHead) -> Tensor:
         live = live_rows(effect.rows, effect.live)

@@ -108,3 +108,13 @@ def test_freeing_twice_changes_nothing() -> None:
     table.free(1)
     table.free(1)
     assert (table.num_used, 1 in table) == (0, False)
+
+
+def test_a_session_that_ends_leaves_no_blocks() -> None:
+    """All come back, whoever owned them: the next session counts its sequences from 1 again."""
+    table = BlockTable(4)
+    table.reserve(1, 2)
+    table.reserve(9, 1)
+    table.free_all()
+    assert (table.num_used, len(table)) == (0, 0)
+    table.reserve(1, 4)
