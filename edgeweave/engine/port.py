@@ -8,10 +8,19 @@ from collections.abc import Callable
 from typing import Protocol
 
 from edgeweave.errors import EdgeweaveError
-from edgeweave.interleave.nouns import ChunkDone, Lane, LanesReady, Released, StepDone, Timeline, UnitFailed
+from edgeweave.interleave.nouns import (
+    Attached,
+    ChunkDone,
+    Lane,
+    LanesReady,
+    Released,
+    StepDone,
+    Timeline,
+    UnitFailed,
+)
 from edgeweave.wire.frames import Frame, Payload
 
-Report = LanesReady | ChunkDone | StepDone | Released | UnitFailed | Timeline
+Report = Attached | LanesReady | ChunkDone | StepDone | Released | UnitFailed | Timeline
 
 
 class SessionBorder(Protocol):

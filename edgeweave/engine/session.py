@@ -47,7 +47,9 @@ class EngineSession:
         self._worker.open(runner)
 
     def add_lane(self, lane: OpenLane) -> None:
-        """Let the session send on a lane; ProtocolError if it has that lane already."""
+        """Let the session send on a lane; ProtocolError if it has that lane already, else why it has ended."""
+        if self.ended.done():
+            raise self.ended.result()
         if lane.lane in self._lanes:
             raise ProtocolError(f"session {self.number} opened its {lane.lane.name.lower()} lane twice")
         self._lanes[lane.lane] = lane

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
 import grpc
+import structlog
 
 from edgeweave.engine.port import Report
 from edgeweave.engine.session import EngineSession
@@ -15,6 +16,7 @@ from edgeweave.engine.slot import SessionSlot
 from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError
 
 RequestT = TypeVar("RequestT")
+_log = structlog.get_logger(__name__)
 
 
 async def first_task(requests: AsyncIterator[RequestT]) -> RequestT:
@@ -49,4 +51,7 @@ async def _read(session: EngineSession, tasks: AsyncIterator[Any]) -> None:
         reason = error
     except grpc.aio.BaseError as error:
         reason = SessionLostError(f"the task stream broke: {error}")
+    except Exception as error:  # noqa: BLE001 - the border of the session: whatever it is, only it ends
+        _log.error("task_failed", session=session.number, exc_info=error)
+        reason = ProtocolError("a task could not be taken, see the log of the engine")
     session.end(reason)

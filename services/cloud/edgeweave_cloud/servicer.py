@@ -15,6 +15,7 @@ from edgeweave.engine.tasks import carry_tasks, first_task
 from edgeweave.engine.worker import Worker
 from edgeweave.errors import EdgeweaveError, ProtocolError
 from edgeweave.interleave.cloud_core import CloudCore
+from edgeweave.interleave.cloud_work import CloudChunks
 from edgeweave.interleave.ledger import Ledger
 from edgeweave.interleave.nouns import Attached, Lane, Released, Timeline
 from edgeweave.interleave.plans import FIRST_PLAN
@@ -49,11 +50,11 @@ class CloudServicer:
             if not isinstance(attach, AttachCloud):
                 raise ProtocolError("the first task of a session must be attach")
             session = await self._slot.attach(attach.session, site=attach.site, create=lambda: self._create(attach))
-            yield cloud_report_message(self._attached())
+            session.tell(self._attached())
             tasks = (cloud_task_of(request) async for request in requests)
             async with aclosing(carry_tasks(session, slot=self._slot, tasks=tasks)) as reports:
                 async for report in reports:
-                    if isinstance(report, Released | Timeline):  # the cloud core tells nothing else
+                    if isinstance(report, Attached | Released | Timeline):  # the cloud core tells nothing else
                         yield cloud_report_message(report)
 
     def accept(self, number: int, lane: OpenLane) -> "CloudLane":
@@ -79,7 +80,8 @@ class CloudServicer:
             row_bytes=row_bytes,
             frame_bytes=self._frame_bytes,
         )
-        core = CloudCore(self._model.body, FIRST_PLAN, Ledger(self._clock.now_us()))
+        chunks = CloudChunks(max_early_rows=self._staging_bytes // row_bytes)
+        core = CloudCore(self._model.body, FIRST_PLAN, Ledger(self._clock.now_us()), chunks=chunks)
         session.begin(CloudRunner(core, model=self._model, port=Port.of(session), clock=self._clock))
         return session
 

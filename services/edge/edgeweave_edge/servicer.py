@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
+import structlog
+
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Staging
 from edgeweave.engine.port import Port
@@ -32,6 +34,7 @@ from edgeweave_edge.runner import EdgeRunner
 
 SITE = b""
 """The edge serves the one scheduler of its own site."""
+_log = structlog.get_logger(__name__)
 
 
 class EdgeServicer(EdgeServiceServicer):
@@ -54,7 +57,7 @@ class EdgeServicer(EdgeServiceServicer):
                 raise ProtocolError("the first task of a session must be attach")
             self._check(attach)
             session = await self._slot.attach(attach.session, site=SITE, create=lambda: self._create(attach))
-            yield edge_report_message(self._attached())
+            session.tell(self._attached())
             tasks = (edge_task_of(request) async for request in requests)
             async with (
                 self._lanes(session, attach),
@@ -107,6 +110,9 @@ class EdgeServicer(EdgeServiceServicer):
                 session.end(await lanes.ended())
         except EdgeweaveError as error:
             session.end(error)
+        except Exception as error:  # noqa: BLE001 - the border of the session: whatever it is, only it ends
+            _log.error("lanes_failed", session=session.number, exc_info=error)
+            session.end(EdgeweaveError("the lanes failed, see the log of the edge engine"))
 
     def _check(self, attach: AttachEdge) -> None:
         holds_body = self._model.body.num_layers == 0
