@@ -49,12 +49,16 @@ class EdgeUnit:
             tail_ready=self.view.tail_ready,
             decode_ready=self.view.turnaround_ready,
             num_rows=len(rows) - self.num_skipped,
-            num_tokens=sum(row.num_tokens for row in rows),
+            num_tokens=self._num_live_tokens(rows),
             plan=self.plan,
             chunk=self.chunk.task.chunk if self.chunk is not None else None,
             step=step.task.step if self.chunk is None and step is not None else None,
             num_skipped=self.num_skipped,
         )
+
+    def _num_live_tokens(self, rows: tuple[Row, ...]) -> int:
+        live = self.live or (True,) * len(rows)  # a step that was only launched names no row that is gone
+        return sum(row.num_tokens for row, is_live in zip(rows, live, strict=True) if is_live)
 
     def _rows(self, step: EdgeStep | None) -> tuple[Row, ...]:
         if self.piece is not None:

@@ -247,6 +247,8 @@ def test_a_released_row_is_skipped_and_goes_up_as_zeros() -> None:
     assert (unit_back.live, [draw.row for draw in unit_back.draws]) == ((False, True), [1])
     assert told(tell(core, UnitEnded((7,)))) == [ChunkDone(1, (Sample(2, 0, 7),), 0)]
     assert core.num_skipped == 2
+    ran = core.take_timeline(now_us=0).ran
+    assert [(unit.num_rows, unit.num_tokens, unit.num_skipped) for unit in ran] == [(1, 1, 1), (1, 1, 1)]
 
 
 def test_a_chunk_that_nobody_waits_for_is_dropped_wherever_it_is() -> None:
