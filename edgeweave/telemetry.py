@@ -4,7 +4,6 @@ Knows formats, exporters and names. Does not know what is worth a line or a span
 """
 
 import logging
-import os
 import sys
 from typing import Any, Final, Literal
 
@@ -80,8 +79,6 @@ def configure_logging(level: LogLevel, *, fmt: LogFormat, service: str) -> None:
         fmt: `console` for people, `json` for machines: one object a line.
         service: name of the service in every line.
     """
-    # The C core of gRPC writes to stderr in a form of its own; what matters there reaches us as an error as well.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     shared = _shared_processors(service)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

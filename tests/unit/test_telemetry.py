@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +15,7 @@ from edgeweave.telemetry import Attribute, SpanName, configure_logging, tracer_p
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("GRPC_VERBOSITY", "NONE")
+def _logging_as_before() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     yield
@@ -68,3 +70,12 @@ def test_names_are_unique() -> None:
     for names in (SpanName, Attribute):
         values = [value for name, value in vars(names).items() if name.isupper()]
         assert len(values) == len(set(values))
+
+
+@pytest.mark.parametrize("service", ["scheduler", "edge", "cloud", "gateway"])
+def test_grpc_is_told_to_be_silent_before_it_is_imported(service: str) -> None:
+    """Its C core reads the variable once; its lines would stand between ours in a form of their own."""
+    seen = f"import os, sys, edgeweave_{service}; print(os.environ['GRPC_VERBOSITY'], 'grpc' in sys.modules)"
+    environ = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+    done = subprocess.run([sys.executable, "-c", seen], env=environ, capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    assert done.stdout == "NONE False\n"
