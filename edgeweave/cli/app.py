@@ -19,6 +19,7 @@ from edgeweave.link.__main__ import main as run_link
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # they show local variables, and prompts are among them
     help="Large-model inference split by layers between a site and a distant cloud.",
 )
 

@@ -18,6 +18,7 @@ from edgeweave.cli.chat import Answer, Chat
 from edgeweave.cli.cloud_use import cloud_use, read_state
 from edgeweave.cli.comparison import Tokens, differences, reference_outputs
 from edgeweave.cli.demo_report import cloud_table, times_table
+from edgeweave.cli.folders import made_folder
 from edgeweave.cli.mesh import Mesh
 from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.client import Client
@@ -119,7 +120,8 @@ def _verdict(wrong: Sequence[str], *, num_tokens: int, console: Console) -> int:
 async def _embedded_model(cache: Path) -> Path:
     """Return the folder of the embedded model; its progress is shown on standard error."""
     child = await asyncio.create_subprocess_exec(
-        *child_command("edgeweave.model.embedded", "--cache", str(cache)), stdout=asyncio.subprocess.PIPE
+        *child_command("edgeweave.model.embedded", "--cache", str(made_folder(cache, flag="--cache"))),
+        stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await child.communicate()
     if child.returncode:

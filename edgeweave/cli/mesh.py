@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
+from edgeweave.cli.folders import made_folder
 from edgeweave.cli.mesh_commands import LINK, LOOPBACK, MeshCommands, mesh_commands
 from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.cli.readiness import until_page, until_serving
@@ -56,7 +57,7 @@ class Mesh:
         """
         commands = mesh_commands(options, os.environ)
         if options.log_dir is not None:
-            options.log_dir.mkdir(parents=True, exist_ok=True)
+            made_folder(options.log_dir, flag="--log-dir")
         processes = {
             name: ServiceProcess(
                 name,

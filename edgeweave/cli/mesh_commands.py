@@ -4,9 +4,10 @@ Knows addresses, flags and cores. Starts nothing: everything that can be wrong i
 """
 
 import os
+import re
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ LINK = "link"
 _CLOUD_CORE = 1
 _SITE_CORE = 0
 _PORTS = range(10_000, 32_000)
+_FLAG_OF_LINE = re.compile(r"\(--[a-z-]+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshComma
         ModelNotFoundError: there is no model where one was named.
     """
     flags = _service_flags(options, iter(_free_addresses(5)))
+    if options.model is None and options.config is None and not any(name.endswith("__MODEL") for name in environ):
+        raise InvalidSettingsError("no model was named; give its folder by --model, or a settings file by --config")
     gateway, scheduler, edge, cloud = _load_all(flags, environ)
     for model in dict.fromkeys([gateway.model, edge.model, cloud.model if cloud else edge.model]):
         _check_model(model)
@@ -115,7 +119,16 @@ def _load_all(
         case [GatewaySettings() as gateway, SchedulerSettings() as scheduler, EdgeSettings() as edge, cloud]:
             return gateway, scheduler, edge, cloud if isinstance(cloud, CloudSettings) else None
         case _:
-            raise InvalidSettingsError("\n".join(dict.fromkeys(lines)))
+            raise InvalidSettingsError("\n".join(_first_of_each_flag(lines)))
+
+
+def _first_of_each_flag(lines: Sequence[str]) -> list[str]:
+    """Return the lines without those that complain of the same flag of ours at another service."""
+    firsts: dict[str, str] = {}
+    for line in lines:
+        flag = _FLAG_OF_LINE.search(line)
+        firsts.setdefault(flag[0] if flag else line, line)
+    return list(firsts.values())
 
 
 def _check_model(folder: Path) -> None:

@@ -3,6 +3,7 @@
 Knows fibre and bandwidth-delay products. Does not know sockets, loss, or packet headers.
 """
 
+import math
 from dataclasses import dataclass
 
 NS_PER_KM = 4_900
@@ -31,11 +32,13 @@ class LinkProfile:
     @classmethod
     def of_distance(cls, distance_km: float, *, gbit_per_s: float) -> "LinkProfile":
         """Return the link over so much fibre."""
-        return cls(delay_ns=round(distance_km * NS_PER_KM), bytes_per_s=round(gbit_per_s * 1e9 / 8))
+        return cls.of_delay(distance_km * NS_PER_KM / 1e6, gbit_per_s=gbit_per_s)
 
     @classmethod
     def of_delay(cls, delay_ms: float, *, gbit_per_s: float) -> "LinkProfile":
         """Return the link with this one-way delay."""
+        if not (math.isfinite(delay_ms) and math.isfinite(gbit_per_s)):
+            raise ValueError(f"a link of {delay_ms} ms and {gbit_per_s} Gbit/s cannot be; give finite numbers")
         return cls(delay_ns=round(delay_ms * 1e6), bytes_per_s=round(gbit_per_s * 1e9 / 8))
 
     @property

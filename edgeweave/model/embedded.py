@@ -31,13 +31,16 @@ def prepare_embedded_model(cache: Path) -> Path:
     """Return the folder of the embedded model below `cache`; convert it first where it is not there.
 
     The folder appears whole: it is written beside its place and renamed. Raises `ModelNotFoundError` where the package
-    that carries the model is not installed.
+    that carries the model is not installed, or nothing can be written to `cache`.
     """
     place = cache / f"{_NAME}-{_version()}"
     if place.exists():
         return place
-    cache.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=cache, prefix=f".{place.name}-"))
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=cache, prefix=f".{place.name}-"))
+    except OSError as error:
+        raise ModelNotFoundError(f"cache folder {cache}: {error.strerror}; name one that can be written") from error
     try:
         _convert(_gguf_file(), beside)
         _rename(beside, place)

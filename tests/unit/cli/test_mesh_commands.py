@@ -81,3 +81,19 @@ def test_a_missing_model_is_found_before_anything_starts(tmp_path: Path) -> None
     """A folder without a model is named."""
     with pytest.raises(ModelNotFoundError, match=r"nowhere: no config\.json"):
         mesh_commands(MeshOptions(model=tmp_path / "nowhere", port=0), {})
+
+
+def test_one_mistake_is_one_line(model: Path) -> None:
+    """A flag that several services get is complained of once; two flags are two lines."""
+    with pytest.raises(InvalidSettingsError) as error:
+        mesh_commands(MeshOptions(model=model, port=0, split="0:1", dtype="int8"), {})
+    assert [line.partition(":")[0] for line in str(error.value).splitlines()] == [
+        "edge.dtype (--dtype)",
+        "edge.split (--split)",
+    ]
+
+
+def test_no_model_at_all_is_one_line() -> None:
+    """It is not said once more for each service."""
+    with pytest.raises(InvalidSettingsError, match=r"^no model was named; .* --model, .* --config$"):
+        mesh_commands(MeshOptions(port=0), {})

@@ -1,5 +1,7 @@
 """A link in numbers."""
 
+from math import inf, nan
+
 import pytest
 
 from edgeweave.link import LinkProfile
@@ -20,8 +22,8 @@ def test_small_links_have_a_buffer_and_pieces_of_some_size() -> None:
     assert LinkProfile.of_delay(0, gbit_per_s=1000).piece_bytes == 256 << 10
 
 
-@pytest.mark.parametrize(("delay_ms", "gbit"), [(-1, 10), (5, 0), (5, -1)])
+@pytest.mark.parametrize(("delay_ms", "gbit"), [(-1, 10), (5, 0), (5, -1), (nan, 10), (5, inf)])
 def test_no_such_link(delay_ms: float, gbit: float) -> None:
     """Numbers that describe no link are refused, with what is needed."""
-    with pytest.raises(ValueError, match=r"give a (delay|rate)"):
+    with pytest.raises(ValueError, match=r"give (a delay|a rate|finite)"):
         LinkProfile.of_delay(delay_ms, gbit_per_s=gbit)
