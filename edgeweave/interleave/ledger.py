@@ -53,11 +53,6 @@ class Ledger:
     _ran: list[UnitRan] = field(default_factory=list)
     _bubbles: list[Bubble] = field(default_factory=list)
 
-    @property
-    def bubble_since_us(self) -> int | None:
-        """When the present bubble began; `None` while busy or idle."""
-        return self.since_us if self._is_open and not self._is_busy else None
-
     def set_open(self, *, is_open: bool, now_us: int) -> None:
         """Say whether any sequence is open. Closing ends a bubble that nothing else ended: it awaited a task."""
         if is_open == self._is_open:

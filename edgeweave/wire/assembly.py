@@ -37,11 +37,6 @@ class Assembly:
         return self._num_missing == 0
 
     @property
-    def num_bytes(self) -> int:
-        """Memory that the unit takes."""
-        return len(self._buffer)
-
-    @property
     def payload(self) -> memoryview:
         """All rows, `[num_rows, hidden]`, writable; without a copy. Rows that are missing are zeros."""
         return memoryview(self._buffer)

@@ -88,9 +88,7 @@ def test_a_lost_session_ends_its_bubble_as_lost() -> None:
     """What was waited for when the session broke is lost, and nothing is open afterwards."""
     ledger = Ledger(0)
     ledger.set_open(is_open=True, now_us=10)
-    assert ledger.bubble_since_us == 10
     ledger.lose(now_us=30)
     timeline = ledger.take(now_us=40)
     assert [(b.cause, b.end_us - b.begin_us) for b in timeline.bubbles] == [(BubbleCause.LOST, 20)]
     assert timeline.idle_us == 20
-    assert ledger.bubble_since_us is None
