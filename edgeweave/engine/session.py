@@ -24,11 +24,15 @@ _log = structlog.get_logger(__name__)
 class EngineSession:
     """A session that an engine serves. All methods belong to the event loop.
 
-    `row_bytes` is one token's hidden state; `frame_bytes` the size of a frame to stay below.
+    `engine` is the word for this engine in messages; `row_bytes` is one token's hidden state; `frame_bytes` the size of
+    a frame to stay below.
     """
 
-    def __init__(self, number: int, *, worker: Worker, staging: Staging, row_bytes: int, frame_bytes: int) -> None:
+    def __init__(
+        self, number: int, *, engine: str, worker: Worker, staging: Staging, row_bytes: int, frame_bytes: int
+    ) -> None:
         self.number = number
+        self.engine = engine
         self._worker = worker
         self._staging = staging
         self._row_bytes = row_bytes

@@ -22,6 +22,7 @@ class SessionSlot:
         self._session: EngineSession | None = None
         self._site: bytes | None = None
         self._highest = 0
+        self._leaving: asyncio.Task[None] | None = None
         self._vacant = asyncio.Event()
         self._vacant.set()
 
@@ -42,6 +43,7 @@ class SessionSlot:
             raise StaleSessionError(f"session {number} was followed by session {self._highest} while it attached")
         self._session = create()
         self._vacant.clear()
+        self._leaving = asyncio.create_task(self._leave_at_end(self._session))
         _log.info("session_attached", session=number)
         return self._session
 
@@ -65,8 +67,8 @@ class SessionSlot:
         if self._session is not None:
             self._session.end(reason)
 
-    async def leave(self, session: EngineSession) -> None:
-        """Give the place back once everything of `session` is free; the session must have ended."""
+    async def _leave_at_end(self, session: EngineSession) -> None:
+        """Give the place back once `session` has ended and everything of it is free."""
         await session.freed()
         if self._session is session:
             self._session = None

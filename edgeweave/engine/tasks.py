@@ -12,8 +12,8 @@ import structlog
 
 from edgeweave.engine.port import Report
 from edgeweave.engine.session import EngineSession
-from edgeweave.engine.slot import SessionSlot
 from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError
+from edgeweave.rpc.status import Context, when_over
 
 RequestT = TypeVar("RequestT")
 _log = structlog.get_logger(__name__)
@@ -27,23 +27,19 @@ async def first_task(requests: AsyncIterator[RequestT]) -> RequestT:
 
 
 async def carry_tasks(
-    session: EngineSession, *, slot: SessionSlot, tasks: AsyncIterator[Any]
+    session: EngineSession, *, tasks: AsyncIterator[Any], context: Context
 ) -> AsyncGenerator[Report, None]:
-    """Post tasks and yield reports until the session ends; then free its place and raise why it ended."""
+    """Post tasks and yield reports until the session ends; then raise why it ended. However the rpc ends, it ends."""
+    when_over(context, lambda: session.end(_closed(session)))
     reading = asyncio.create_task(_read(session, tasks))
-    try:
-        async for report in session.reports():
-            yield report
-    finally:
-        session.end(SessionLostError("the task stream was closed by the scheduler"))
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-        await asyncio.shield(slot.leave(session))
+    session.ended.add_done_callback(lambda _: reading.cancel())
+    async for report in session.reports():
+        yield report
 
 
 async def _read(session: EngineSession, tasks: AsyncIterator[Any]) -> None:
     """Post tasks until the stream ends or cannot be read."""
-    reason: EdgeweaveError = SessionLostError("the task stream was closed by the scheduler")
+    reason: EdgeweaveError = _closed(session)
     try:
         async for task in tasks:
             session.post(task)
@@ -55,3 +51,7 @@ async def _read(session: EngineSession, tasks: AsyncIterator[Any]) -> None:
         _log.error("task_failed", session=session.number, exc_info=error)
         reason = ProtocolError("a task could not be taken, see the log of the engine")
     session.end(reason)
+
+
+def _closed(session: EngineSession) -> SessionLostError:
+    return SessionLostError(f"the task stream to the {session.engine} engine ended")

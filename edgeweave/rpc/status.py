@@ -5,7 +5,7 @@ of an `EdgeweaveError` is ever told to a caller: what was not foreseen is logged
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Never
 
@@ -60,6 +60,15 @@ async def telling_errors(context: Context) -> AsyncIterator[None]:
     except Exception as error:  # noqa: BLE001 - the border of the service: the caller hears of whatever it is
         _log.exception("call_failed", error=type(error).__name__)
         await abort(context, EdgeweaveError("an internal error, see the log of the service"))
+
+
+def when_over(context: Context, call: Callable[[], None]) -> None:
+    """Let `call` be called once the rpc of `context` is over, however it ends.
+
+    gRPC leaves a servicer's generator where it is when its rpc is cancelled while a response is being sent; what has to
+    happen then must not wait for the generator to be closed.
+    """
+    context.add_done_callback(lambda _: call())  # type: ignore[arg-type]  # the stub names a class that is not there
 
 
 def _tree(root: type[EdgeweaveError]) -> Iterator[type[EdgeweaveError]]:

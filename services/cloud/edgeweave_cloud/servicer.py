@@ -4,7 +4,6 @@ Knows messages, streams and which session is served. A thin layer: the core deci
 """
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Staging
@@ -52,10 +51,9 @@ class CloudServicer:
             session = await self._slot.attach(attach.session, site=attach.site, create=lambda: self._create(attach))
             session.tell(self._attached())
             tasks = (cloud_task_of(request) async for request in requests)
-            async with aclosing(carry_tasks(session, slot=self._slot, tasks=tasks)) as reports:
-                async for report in reports:
-                    if isinstance(report, Attached | Released | Timeline):  # the cloud core tells nothing else
-                        yield cloud_report_message(report)
+            async for report in carry_tasks(session, tasks=tasks, context=context):
+                if isinstance(report, Attached | Released | Timeline):  # the cloud core tells nothing else
+                    yield cloud_report_message(report)
 
     def accept(self, number: int, lane: OpenLane) -> "CloudLane":
         """Take a lane of session `number`; StaleSessionError if it is not the one that is served."""
@@ -75,6 +73,7 @@ class CloudServicer:
         row_bytes, dtype = self._model.token_bytes, self._model.facts.dtype
         session = EngineSession(
             attach.session,
+            engine="cloud",
             worker=self._worker,
             staging=Staging(row_bytes=row_bytes, dtype=dtype, largest_bytes=self._staging_bytes),
             row_bytes=row_bytes,

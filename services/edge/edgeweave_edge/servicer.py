@@ -5,7 +5,6 @@ Knows messages, streams and which session is served. A thin layer: the core deci
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
 
 import structlog
 
@@ -59,12 +58,9 @@ class EdgeServicer(EdgeServiceServicer):
             session = await self._slot.attach(attach.session, site=SITE, create=lambda: self._create(attach))
             session.tell(self._attached())
             tasks = (edge_task_of(request) async for request in requests)
-            async with (
-                self._lanes(session, attach),
-                aclosing(carry_tasks(session, slot=self._slot, tasks=tasks)) as reports,
-            ):
-                async for report in reports:
-                    yield edge_report_message(report)
+            self._begin_lanes(session, attach)
+            async for report in carry_tasks(session, tasks=tasks, context=context):
+                yield edge_report_message(report)
 
     async def idle(self) -> None:
         """Return when no session is served."""
@@ -74,15 +70,10 @@ class EdgeServicer(EdgeServiceServicer):
         """End the session that is served, if any."""
         self._slot.end(reason)
 
-    @asynccontextmanager
-    async def _lanes(self, session: EngineSession, attach: AttachEdge) -> AsyncIterator[None]:
-        """Carry the lanes of `session` beside the block."""
+    def _begin_lanes(self, session: EngineSession, attach: AttachEdge) -> None:
+        """Carry the lanes of `session` until it ends."""
         carrying = asyncio.create_task(self._carry_lanes(session, attach))
-        try:
-            yield
-        finally:
-            carrying.cancel()
-            await asyncio.gather(carrying, return_exceptions=True)
+        session.ended.add_done_callback(lambda _: carrying.cancel())
 
     async def _carry_lanes(self, session: EngineSession, attach: AttachEdge) -> None:
         """Open the lanes, and end the session when one of them ends."""
@@ -129,6 +120,7 @@ class EdgeServicer(EdgeServiceServicer):
         staging = Staging(row_bytes=row_bytes, dtype=self._model.facts.dtype, largest_bytes=settings.staging_bytes)
         session = EngineSession(
             attach.session,
+            engine="edge",
             worker=self._worker,
             staging=staging,
             row_bytes=row_bytes,

@@ -38,11 +38,12 @@ from edgeweave_scheduler.compare import check_sides
 from edgeweave_scheduler.driver import Driver
 from edgeweave_scheduler.health_watch import stops_serving
 from edgeweave_scheduler.site import site_token
-from edgeweave_scheduler.task_stream import TaskStream
+from edgeweave_scheduler.task_stream import ReasonLostError, TaskStream
 
 Report = EdgeReport | CloudReport
 ATTACH_TIMEOUT_S = 10.0
 LANES_TIMEOUT_S = 60.0
+REASON_TIMEOUT_S = 0.5
 SERVICES = {Side.EDGE: "edgeweave.v1.EdgeService", Side.CLOUD: "edgeweave.v1.CloudService"}
 _log = structlog.get_logger(__name__)
 
@@ -168,8 +169,12 @@ class SessionKeeper:
         carrying = [asyncio.create_task(e.stream.carry(partial(self._take, e.stream.side))) for e in engines]
         watching = [asyncio.create_task(self._watch(engine, engines)) for engine in engines]
         try:
-            done, _ = await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
-            return next(iter(done)).result()
+            done, others = await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
+            reason = next(iter(done)).result()
+            if isinstance(reason, ReasonLostError) and others:
+                # The other engine's stream ends too, and may know why.
+                done, _ = await asyncio.wait(others, timeout=REASON_TIMEOUT_S)
+            return next(iter(done)).result() if done else reason
         finally:
             for task in [*carrying, *watching]:
                 task.cancel()

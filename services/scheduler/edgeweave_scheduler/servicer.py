@@ -17,7 +17,7 @@ from edgeweave.interleave.nouns import PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Request
 from edgeweave.interleave.scheduler_events import Emit
-from edgeweave.rpc.status import Context, telling_errors
+from edgeweave.rpc.status import Context, telling_errors, when_over
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.v1 import edge_pb2
 from edgeweave.v1 import scheduler_pb2 as pb
@@ -61,7 +61,7 @@ class SchedulerServicer(SchedulerServiceServicer):
             with self._tracer.start_as_current_span(SpanName.GENERATE, context=parent) as span:
                 span.set_attribute(Attribute.REQUEST_ID, request.request_id)
                 span.set_attribute(Attribute.NUM_PROMPT_TOKENS, len(request.prompt))
-                async for response in self._answer(request):
+                async for response in self._answer(request, context):
                     yield response
                 span.set_attribute(Attribute.NUM_OUTPUT_TOKENS, len(request.output))
 
@@ -82,17 +82,15 @@ class SchedulerServicer(SchedulerServiceServicer):
                 yield mesh_message(self._driver.core, self._keeper)
                 await asyncio.sleep(interval_s)
 
-    async def _answer(self, request: Request) -> AsyncIterator[pb.GenerateResponse]:
+    async def _answer(self, request: Request, context: Context) -> AsyncIterator[pb.GenerateResponse]:
+        """Yield answers until the last."""
         answers = self._driver.open(request)
-        try:
-            while True:
-                emits = _waiting(await answers.get(), answers)
-                response = _response(request, emits)
-                yield response
-                if emits[-1].finish is not None:
-                    return
-        finally:
-            self._driver.close(request.request_id, answers)
+        when_over(context, lambda: self._driver.close(request.request_id, answers))
+        is_last = False
+        while not is_last:
+            emits = _waiting(await answers.get(), answers)
+            is_last = emits[-1].finish is not None
+            yield _response(request, emits)
 
 
 def _waiting(first: Answer, answers: "asyncio.Queue[Answer]") -> list[Emit]:
