@@ -35,10 +35,9 @@ class SessionSlot:
         """
         self._check(number, site)
         self._highest, self._site = number, site
-        before, self._session = self._session, None
-        if before is not None:
-            before.end(SessionLostError(f"session {before.number} was followed by session {number}"))
-            await before.freed()
+        if self._session is not None:
+            self._session.end(SessionLostError(f"session {self._session.number} was followed by session {number}"))
+            await self._vacant.wait()
         if number != self._highest:
             raise StaleSessionError(f"session {number} was followed by session {self._highest} while it attached")
         self._session = create()
@@ -70,9 +69,8 @@ class SessionSlot:
     async def _leave_at_end(self, session: EngineSession) -> None:
         """Give the place back once `session` has ended and everything of it is free."""
         await session.freed()
-        if self._session is session:
-            self._session = None
-            self._vacant.set()
+        self._session = None
+        self._vacant.set()
 
     def _check(self, number: int, site: bytes) -> None:
         if self._session is not None and self._site != site:
