@@ -40,7 +40,7 @@ async def test_a_task_that_cannot_be_sent_ends_the_stream() -> None:
     """The engine would wait for it, and everyone for the engine."""
     stream = TaskStream(Side.EDGE, target="edge:1", call=SilentCall(), encode=unwritable, decode=unwritable)
     stream.send("a task")
-    reason = await stream.carry(unwritable)
+    reason = await stream.carry(lambda _report: None)
     assert isinstance(reason, ProtocolError)
     assert "a task for the task stream to the edge engine at edge:1 could not be sent" in str(reason)
 
