@@ -85,6 +85,10 @@ test-e2e: $(READY)  ## Run the tests with real processes
 test-exact: $(READY)  ## Run the long product of exactness cases
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m exact $(ARGS)
 
+.PHONY: test-timing
+test-timing: $(READY)  ## Check the round trips in milliseconds; wants a quiet machine
+	@$(BIN)/pytest -m timing tests/e2e -s $(ARGS)
+
 .PHONY: demo
 demo: $(READY)  ## Answer real questions over a link of 1,000 km, and check every token
 	@$(BIN)/edgeweave demo $(ARGS)

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging as transformers_logging
 
 from edgeweave.errors import ModelNotFoundError, ModelNotSupportedError
 from edgeweave.model.attention import ATTENTION_NAME
@@ -45,6 +46,8 @@ def build_tree(folder: Path, *, dtype: torch.dtype) -> ModelTree:
     Raises `ModelNotFoundError` where config.json cannot be read, `ModelNotSupportedError` where transformers knows no
     causal language model for it, where it is an encoder-decoder or quantized, or has no single list of layers.
     """
+    # What it advises on the use of a model is meant for whoever writes code; what is wrong here is told in one line.
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # untyped there
     config = _read_config(folder)
     if config.is_encoder_decoder:
         raise ModelNotSupportedError(f"{folder}: encoder-decoder models cannot be cut; choose a decoder-only model")

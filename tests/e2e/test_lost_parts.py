@@ -38,7 +38,7 @@ async def serves_exactly(mesh: ProcessMesh, model: Path) -> None:
     await mesh.free()
 
 
-@pytest.mark.parametrize("name", ["gateway", "scheduler", "link"])
+@pytest.mark.parametrize("name", ["gateway", "scheduler", "link", "edge", "cloud"])
 async def test_a_part_ends_well_and_comes_back(mesh: ProcessMesh, model: Path, name: str) -> None:
     """SIGTERM is no failure: exit code 0, no child, a free port; started again as before, the mesh serves by itself."""
     session = (await mesh.state()).session

@@ -1,4 +1,8 @@
-"""One round trip of the link is all that a token waits for."""
+"""One round trip of the link is all that a token waits for.
+
+By default the tests see that there is no second one, which holds on any machine. The bounds in milliseconds are for
+a quiet one: `make test-timing`.
+"""
 
 import asyncio
 import time
@@ -22,6 +26,7 @@ RTT_MS = 98.0
 """10,000 km there and back."""
 GBIT_PER_S = 10.0
 TOKEN_BYTES = 5120
+NO_SECOND_TRIP_MS = RTT_MS / 2
 FIRST_TOKEN_MARGIN_MS = 20.0
 CYCLE_MARGIN_MS = 5.0
 NUM_TRIES = 4
@@ -31,6 +36,22 @@ LONG_PROMPT = 4096
 SILENCE_S = 60
 REPORT_S = 1.1
 """An idle engine reports once a second."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What may come on top of one round trip and compute, in ms."""
+
+    first_token_ms: float
+    cycle_ms: float
+
+
+ANYWHERE = Margins(NO_SECOND_TRIP_MS, NO_SECOND_TRIP_MS)
+QUIET = Margins(FIRST_TOKEN_MARGIN_MS, CYCLE_MARGIN_MS)
+each_margin = pytest.mark.parametrize(
+    "margins",
+    [pytest.param(ANYWHERE, id="anywhere"), pytest.param(QUIET, id="quiet", marks=pytest.mark.timing)],
+)
 
 
 @dataclass(frozen=True)
@@ -84,23 +105,24 @@ async def far(mesh: ProcessMesh) -> AsyncIterator[ProcessMesh]:
         yield mesh
 
 
-async def test_a_first_token_and_a_cycle_take_one_round_trip(far: ProcessMesh) -> None:
-    """In an idle mesh, the first token takes one round trip, compute and 20 ms, a decode cycle one and 5 ms.
+@each_margin
+async def test_a_first_token_and_a_cycle_take_one_round_trip(far: ProcessMesh, margins: Margins) -> None:
+    """In an idle mesh, a first token and a decode cycle take one round trip, compute, and a margin.
 
     Other load of the machine adds to single times, so the best of several is compared.
     """
     first, cycles = [inf], [inf]
-    while (min(first) > FIRST_TOKEN_MARGIN_MS or min(cycles) > CYCLE_MARGIN_MS) and len(first) <= NUM_TRIES:
+    while (min(first) > margins.first_token_ms or min(cycles) > margins.cycle_ms) and len(first) <= NUM_TRIES:
         alone = await times_of(far, prompt_of(16))
         longer = await times_of(far, prompt_of(16), num_cycles=NUM_CYCLES)
         first.append(alone.beyond_ms)
         cycles.append(longer.cycle_ms - RTT_MS - (longer.computed_ms - alone.computed_ms) / NUM_CYCLES)
         print(f"beyond one round trip and compute: first token {first[-1]:.1f} ms, cycle {cycles[-1]:.1f} ms; {longer}")
-    assert min(first) < FIRST_TOKEN_MARGIN_MS
-    assert min(cycles) < CYCLE_MARGIN_MS
+    assert min(first) < margins.first_token_ms
+    assert min(cycles) < margins.cycle_ms
 
 
-@pytest.mark.exact
+@pytest.mark.timing
 @pytest.mark.timeout(400)
 async def test_silence_makes_no_round_trip(far: ProcessMesh) -> None:
     """After 60 s without a request, the first token takes as long as otherwise."""
@@ -124,27 +146,29 @@ async def wide() -> AsyncIterator[ProcessMesh]:
         yield mesh
 
 
-async def test_the_first_request_takes_one_round_trip(wide: ProcessMesh) -> None:
+@each_margin
+async def test_the_first_request_takes_one_round_trip(wide: ProcessMesh, margins: Margins) -> None:
     """Right after the start of all processes, and again right after the start of a session."""
     beyond = [(await times_of(wide, prompt_of(16))).beyond_ms]
-    while beyond[-1] > FIRST_TOKEN_MARGIN_MS and len(beyond) < NUM_TRIES:
+    while beyond[-1] > margins.first_token_ms and len(beyond) < NUM_TRIES:
         session = (await wide.state()).session
         await wide.end("link")
         await wide["link"].start()
         await wide.serving(after=session)
         beyond.append((await times_of(wide, prompt_of(16))).beyond_ms)
     print(f"first requests: {beyond} ms beyond one round trip and compute")
-    assert min(beyond) < FIRST_TOKEN_MARGIN_MS
+    assert min(beyond) < margins.first_token_ms
 
 
-async def test_a_chunk_of_20_mb_takes_one_round_trip_and_its_transfer(wide: ProcessMesh) -> None:
-    """A chunk of 20 MB takes one round trip, compute, 20 ms, and what the link needs to carry it there and back.
+@each_margin
+async def test_a_chunk_of_20_mb_takes_one_round_trip_and_its_transfer(wide: ProcessMesh, margins: Margins) -> None:
+    """A chunk of 20 MB takes one round trip, compute, a margin, and what the link needs to carry it there and back.
 
     Compute is what the same chunk takes where the cloud is next door, so that the work of moving 20 MB through the
     processes counts as well.
     """
     transfer_ms = 2 * (LONG_PROMPT - 1) * TOKEN_BYTES * 8 / (GBIT_PER_S * 1e6)
-    most_ms = RTT_MS + FIRST_TOKEN_MARGIN_MS + transfer_ms
+    most_ms = RTT_MS + margins.first_token_ms + transfer_ms
     far = [await first_token_ms(wide, LONG_PROMPT - 1) for _ in range(NUM_LONG)]
     async with wide.replaced(link={"delay_ms": 0.05}):
         near = [await first_token_ms(wide, LONG_PROMPT - 1) for _ in range(NUM_LONG)]
