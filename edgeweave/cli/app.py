@@ -13,6 +13,7 @@ from rich.console import Console
 from edgeweave import __version__
 from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.cli.serve import become_service, require_packages
+from edgeweave.cli.simulate import Question, run_sim
 from edgeweave.cli.up import run_up
 from edgeweave.link.__main__ import main as run_link
 
@@ -67,7 +68,7 @@ def up(  # noqa: PLR0913 (one parameter a flag)
     distance_km: Annotated[float, typer.Option(min=0, help="Fibre between site and cloud, in km.")] = 1000.0,
     rtt_ms: Annotated[float | None, typer.Option(min=0, help="Round trip in ms, instead of a distance.")] = None,
     bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, help="Rate of the link each way, in Gbit/s.")] = 10.0,
-    plan: Annotated[str | None, typer.Option(help="serial, 1p1d or 2p1d [2p1d]")] = None,
+    plan: Annotated[str | None, typer.Option(help="serial, 1p1d, 2p1d or adaptive [2p1d]")] = None,
     split: Annotated[str | None, typer.Option(help="Layers of head and tail at the site [1:1]")] = None,
     centralized: Annotated[bool, typer.Option("--centralized", help="All layers in one place, no cloud.")] = False,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port of the gateway; 0: any [8000]")] = None,
@@ -102,12 +103,46 @@ def up(  # noqa: PLR0913 (one parameter a flag)
 
 
 @app.command()
+def sim(  # noqa: PLR0913 (one parameter a flag)
+    *,
+    load: Annotated[str, typer.Option(help="balanced, prefill-rich, prefill-only, decode-only, or a trace file.")],
+    profile: Annotated[str, typer.Option(help="Hardware: npu, or a YAML file.")] = "npu",
+    plan: Annotated[str, typer.Option(help="serial, 1p1d, 2p1d, adaptive, or all.")] = "all",
+    distance_km: Annotated[float, typer.Option(min=0, help="Fibre between site and cloud, in km.")] = 1000.0,
+    bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, help="Rate of the link each way, in Gbit/s.")] = 10.0,
+    max_batch_size: Annotated[int, typer.Option(min=1, help="Most sequences of a step.")] = 64,
+    max_prefill_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a chunk.")] = 2048,
+    max_seq_len: Annotated[int, typer.Option(min=1, help="Most tokens of a sequence.")] = 32_768,
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one piece of a long prompt.")] = 2048,
+    num_segments: Annotated[int | None, typer.Option(min=1, help="Segments of a chunk [by length]")] = None,
+    divide_by: Annotated[int, typer.Option(min=1, help="Divide the lengths of a trace by this.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Take this many requests of a trace [all]")] = None,
+) -> None:
+    """Simulate a load under each plan, without hardware: the scheduler and both engines in virtual time."""
+    question = Question(
+        profile=profile,
+        load=load,
+        plan=plan,
+        distance_km=distance_km,
+        bandwidth_gbit=bandwidth_gbit,
+        max_batch_size=max_batch_size,
+        max_prefill_tokens=max_prefill_tokens,
+        max_seq_len=max_seq_len,
+        chunk_tokens=chunk_tokens,
+        num_segments=num_segments,
+        divide_by=divide_by,
+        limit=limit,
+    )
+    run_sim(question, console=Console())
+
+
+@app.command()
 def demo(
     *,
     model: Annotated[Path | None, typer.Option(help="Model folder [the embedded model]")] = None,
     distance_km: Annotated[float, typer.Option(min=0, help="Fibre between site and cloud, in km.")] = 1000.0,
     bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, help="Rate of the link each way, in Gbit/s.")] = 10.0,
-    plan: Annotated[str | None, typer.Option(help="serial, 1p1d or 2p1d [2p1d]")] = None,
+    plan: Annotated[str | None, typer.Option(help="serial, 1p1d, 2p1d or adaptive [2p1d]")] = None,
     split: Annotated[str | None, typer.Option(help="Layers of head and tail at the site [1:1]")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 32,
     cache: Annotated[Path, typer.Option(help="Folder that keeps the embedded model.")] = Path(".cache/models"),

@@ -45,7 +45,7 @@ class CloudView:
     """What the cloud engine sees when it is free.
 
     `last` and `before_last` are the two units that ran most recently. `decode_due_us` is when the next decode step
-    is expected, `None` when none is on its way.
+    is expected, `None` when none is on its way. `prefill_run_us` is how long prefill has run since it last yielded.
     """
 
     now_us: int
@@ -54,6 +54,7 @@ class CloudView:
     last: Work | None = None
     before_last: Work | None = None
     decode_due_us: int | None = None
+    prefill_run_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,14 @@ class EdgeView:
 def next_unit(view: CloudView, plan: Plan) -> Work | Wait | None:
     """Return what the cloud runs next (L16, L17, L18).
 
-    Both ready: the kind that did not run last, prefill on a cold start. Only decode ready: decode; what is
-    still on its way holds nothing back. Only prefill ready: the next segment, but after a pair
-    decode, segment first give decode its chance: wait until it is due, if that is within the grace of the plan.
+    Both ready: the kind that did not run last, prefill on a cold start; but prefill yields only once it has run for
+    the shortest segment of the plan, which fixed plans set to 0, so that they yield at each cut. Only decode ready:
+    decode; what is still on its way holds nothing back. Only prefill ready: the next segment, but after a pair decode,
+    segment first give decode its chance: wait until it is due, if that is within the grace of the plan.
     """
     if view.prefill_ready and view.decode_ready:
-        return Work.DECODE if view.last is Work.PREFILL else Work.PREFILL
+        may_yield = view.last is Work.PREFILL and view.prefill_run_us >= plan.min_segment_us
+        return Work.DECODE if may_yield else Work.PREFILL
     if view.decode_ready:
         return Work.DECODE
     if view.prefill_ready:

@@ -4,12 +4,13 @@ Knows chunks, steps, sequence lengths and time; decides by `choices.next_unit`. 
 token ids or the model: the shell stages hidden states and runs what the core returns. One core serves one session.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit
 from edgeweave.interleave.cloud_sequences import CloudSequence, CloudSequences
-from edgeweave.interleave.cloud_work import CloudChunks, CloudSteps, CloudUnit
+from edgeweave.interleave.cloud_work import CloudChunk, CloudChunks, CloudSteps, CloudUnit
 from edgeweave.interleave.effects import (
     CloudEffect,
     DropUnit,
@@ -23,7 +24,17 @@ from edgeweave.interleave.effects import (
     UnitEnded,
 )
 from edgeweave.interleave.ledger import Ending, Ledger
-from edgeweave.interleave.nouns import BubbleCause, Chunk, Lane, Plan, Released, ReleaseSequences, Segment, Timeline
+from edgeweave.interleave.nouns import (
+    BubbleCause,
+    Chunk,
+    Lane,
+    Plan,
+    PlanKind,
+    Released,
+    ReleaseSequences,
+    Segment,
+    Timeline,
+)
 from edgeweave.interleave.trips import CleanTrips
 
 CloudEvent = Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded
@@ -45,6 +56,8 @@ class CloudCore:
     _before_last: Work | None = None
     _decode_due_us: int | None = None
     _grace_from_us: int | None = None
+    _prefill_run_us: int = 0
+    _layer_token_us: float = 0.0
     _unit: CloudUnit | None = None
     _deferred: list[ReleaseSequences] = field(default_factory=list)
     _trips: CleanTrips = field(default_factory=CleanTrips)
@@ -174,6 +187,7 @@ class CloudCore:
             last=self._last,
             before_last=self._before_last,
             decode_due_us=self._decode_due_us,
+            prefill_run_us=self._prefill_run_us,
         )
 
     def _note_wait(self, choice: Wait | None, now_us: int) -> None:
@@ -188,13 +202,26 @@ class CloudCore:
             raise ProtocolError("no chunk is ready")
         live = self.book.live(chunk.task.rows)
         self.num_skipped += live.count(False)
-        if chunk.next_segment == 0:
+        if not chunk.has_begun:
             self.book.advance(chunk.task.rows, live)
         arrival_us = self._trips.clean_arrival_us(Lane.PREFILL, sent_us=chunk.first_sent_us)
         # While a step is on its way, the scheduler owes nothing: only without one is the time before its task its own.
         announced_us = chunk.announced_us if self._decode_due_us is None else None
         ending = Ending(BubbleCause.AWAIT_PREFILL_HIDDEN, announced_us, arrival_us, self._grace_from_us)
-        return RunSegment(chunk.task, chunk.task.segments[chunk.next_segment], live), ending
+        return RunSegment(chunk.task, self._next_piece(chunk), live), ending
+
+    def _next_piece(self, chunk: CloudChunk) -> Segment:
+        """Return the layers to run without yielding: the cut of a fixed plan, or as many as the plan's time takes.
+
+        Under an adaptive plan the engine may yield after any layer once the shortest segment has run; until then it
+        runs on in one piece, as long as the time of a layer is known.
+        """
+        left = chunk.segment_left
+        if self.plan.kind is not PlanKind.ADAPTIVE:
+            return left
+        layer_us = chunk.layer_us or self._layer_token_us * chunk.num_rows
+        num_layers = math.ceil((self.plan.min_segment_us - self._prefill_run_us) / layer_us) if layer_us else 1
+        return Segment(left.start, min(left.stop, left.start + max(1, num_layers)))
 
     def _begin_step(self) -> tuple[RunStep, Ending]:
         step = self.steps.next_ready()
@@ -217,9 +244,11 @@ class CloudCore:
         self.ledger.end_unit(now_us=now_us, ran=unit.ran(begin_us=begin_us, end_us=now_us))
         self._before_last, self._last = self._last, unit.work
         if isinstance(unit.effect, RunStep):
+            self._prefill_run_us = 0
             effects = self._end_step(unit.effect, event, now_us)
         else:
-            effects = self._end_segment(unit.effect, event, now_us)
+            self._prefill_run_us += now_us - begin_us
+            effects = self._end_segment(unit.effect, event, now_us, ran_us=now_us - begin_us)
         deferred, self._deferred = self._deferred, []
         return [*effects, *(effect for release in deferred for effect in self._release(release, now_us))]
 
@@ -232,11 +261,12 @@ class CloudCore:
             return [SendFailure(Lane.DECODE, number, self.book.fail(rows, effect.live), event.failure)]
         return [SendResult(Lane.DECODE, number, rows, effect.live)]
 
-    def _end_segment(self, effect: RunSegment, event: UnitEnded, now_us: int) -> list[CloudEffect]:
+    def _end_segment(self, effect: RunSegment, event: UnitEnded, now_us: int, *, ran_us: int) -> list[CloudEffect]:
         number, rows = effect.chunk.chunk, effect.chunk.rows
         chunk = self.chunks.open[number]
-        chunk.next_segment += 1
-        if event.failure is None and chunk.next_segment < len(effect.chunk.segments):
+        chunk.end_segment(effect.segment, ran_us=ran_us)
+        self._layer_token_us = chunk.layer_us / chunk.num_rows
+        if event.failure is None and not chunk.is_done:
             return []
         self.inside_us += self.chunks.open.pop(number).inside_us(now_us=now_us)
         if event.failure is not None:

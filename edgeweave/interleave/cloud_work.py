@@ -34,15 +34,40 @@ class Arriving:
 
 
 class CloudChunk(Arriving):
-    """A chunk that was announced, and which segment is next."""
+    """A chunk that was announced: which of its segments is next, and how far into it the last unit came.
 
-    __slots__ = ("announced_us", "next_segment", "task")
+    `layer_us` is the measured time of one of its layers, 0 until one has run.
+    """
+
+    __slots__ = ("announced_us", "layer_us", "next_layer", "task")
 
     def __init__(self, task: Chunk, *, announced_us: int) -> None:
         super().__init__(task.num_tokens)
         self.task = task
         self.announced_us = announced_us
-        self.next_segment = 0
+        self.next_layer = task.segments[0].start
+        self.layer_us = 0.0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any layer of its body ran."""
+        return self.next_layer > self.task.segments[0].start
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the last layer of its body ran."""
+        return self.next_layer == self.task.segments[-1].stop
+
+    @property
+    def segment_left(self) -> Segment:
+        """What is left of the segment that is next."""
+        segment = next(each for each in self.task.segments if each.stop > self.next_layer)
+        return Segment(self.next_layer, segment.stop)
+
+    def end_segment(self, segment: Segment, *, ran_us: int) -> None:
+        """Layers of the body ran."""
+        self.next_layer = segment.stop
+        self.layer_us = ran_us / segment.num_layers
 
 
 class CloudStep(Arriving):
@@ -166,4 +191,5 @@ class CloudUnit:
             step=effect.step.step if isinstance(effect, RunStep) else None,
             num_skipped=len(self.rows) - len(live_rows),
             decode_due_us=self.view.decode_due_us,
+            prefill_run_us=self.view.prefill_run_us,
         )

@@ -238,6 +238,7 @@ class UnitRan:
     num_skipped: int = 0
     tail_ready: bool = False
     decode_due_us: int | None = None
+    prefill_run_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Named plans: what `serial`, `1p1d` and `2p1d` stand for, and how a body is cut into segments.
+"""Named plans: what `serial`, `1p1d`, `2p1d` and `adaptive` stand for, and how a body is cut into segments.
 
 Knows the meaning of each name (rows L07, L08, L12, L19). Does not measure; times come in as values.
 """
@@ -6,13 +6,16 @@ Knows the meaning of each name (rows L07, L08, L12, L19). Does not measure; time
 from dataclasses import dataclass, replace
 
 from edgeweave.errors import InvalidRequestError
+from edgeweave.interleave.adaptive import Values
 from edgeweave.interleave.nouns import Plan, PlanKind, Segment
 
 PLAN_NAMES: dict[str, PlanKind] = {
     "serial": PlanKind.SERIAL,
     "1p1d": PlanKind.ONE_P_ONE_D,
     "2p1d": PlanKind.TWO_P_ONE_D,
+    "adaptive": PlanKind.ADAPTIVE,
 }
+TWO_PREFILLS = (PlanKind.TWO_P_ONE_D, PlanKind.ADAPTIVE)
 DEFAULT_NUM_SEGMENTS = 4
 # No plan keeps more chunks or steps in flight: the cloud bounds by it the steps that it holds.
 MAX_IN_FLIGHT = 16
@@ -45,12 +48,10 @@ def make_plan(request: PlanRequest, *, number: int, max_batch_size: int, max_gra
     Raises:
         InvalidRequestError: the values contradict the kind.
     """
-    max_prefills = request.max_prefills or (2 if request.kind is PlanKind.TWO_P_ONE_D else 1)
+    max_prefills = request.max_prefills or (2 if request.kind in TWO_PREFILLS else 1)
     max_steps = request.max_steps or 1
     if request.kind is PlanKind.SERIAL and (max_prefills, max_steps) != (1, 1):
         raise InvalidRequestError("plan serial keeps one unit away: max_prefills and max_steps must be 1")
-    if request.kind not in PLAN_NAMES.values():
-        raise InvalidRequestError(f"plan kind {request.kind.name} is not served by this version")
     if max(max_prefills, max_steps) > MAX_IN_FLIGHT or min(max_prefills, max_steps) < 1:
         raise InvalidRequestError(
             f"max_prefills {max_prefills} and max_steps {max_steps} must be between 1 and {MAX_IN_FLIGHT}"
@@ -69,6 +70,27 @@ def make_plan(request: PlanRequest, *, number: int, max_batch_size: int, max_gra
 def with_decode_return(plan: Plan, *, number: int, decode_return_us: int) -> Plan:
     """Return `plan` under a new number with another expected decode return."""
     return replace(plan, plan=number, decode_return_us=decode_return_us)
+
+
+def with_values(plan: Plan, values: Values, *, number: int, decode_return_us: int) -> Plan:
+    """Return an adaptive `plan` under a new number with other values.
+
+    It has no grace: once the shortest segment has run, prefill may yield after every layer, so a step that comes waits
+    for one layer at most, and the cloud need not idle for it.
+    """
+    plan = with_counts(plan, max_prefills=values.max_prefills, max_steps=values.max_steps)
+    return replace(
+        plan,
+        plan=number,
+        min_segment_us=values.min_segment_us,
+        decode_return_us=decode_return_us,
+        max_grace_us=0,
+    )
+
+
+def with_counts(plan: Plan, *, max_prefills: int, max_steps: int) -> Plan:
+    """Return `plan` with other counts in flight; with more than one chunk the next head goes first (L12)."""
+    return replace(plan, max_prefills=max_prefills, max_steps=max_steps, next_head_first=max_prefills > 1)
 
 
 def cut_evenly(body: Segment, *, num_segments: int) -> tuple[Segment, ...]:

@@ -59,6 +59,7 @@ class Replay:
             last=self._last,
             before_last=self._before_last,
             decode_due_us=ran.decode_due_us,
+            prefill_run_us=ran.prefill_run_us,
         )
         self.num_departures += plan is not None and next_unit(view, plan) is not work
         self._before_last, self._last = self._last, work

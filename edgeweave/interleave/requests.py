@@ -29,6 +29,11 @@ class Request:
         return (*self.prompt, *self.output)
 
     @property
+    def num_left(self) -> int:
+        """Output tokens that may still come."""
+        return self.max_tokens - len(self.output)
+
+    @property
     def need(self) -> Need:
         """KV that an attempt takes: the last token that can be sampled never enters the KV."""
         return Need(len(self.prompt) + len(self.output), len(self.prompt) + self.max_tokens - 1)

@@ -6,7 +6,7 @@ Does not know token text, tensors, streams or the order of work inside an engine
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from edgeweave.errors import (
     DeadlineError,
@@ -18,6 +18,7 @@ from edgeweave.errors import (
     UnitFailedError,
 )
 from edgeweave.interleave.accounts import Side
+from edgeweave.interleave.adaptive import Goal, Queue
 from edgeweave.interleave.batching import Draft, Prefilling, Waiting, form_chunk
 from edgeweave.interleave.choices import Issue, StageView, choose_stage
 from edgeweave.interleave.growth import Extension, next_growth, wants_growth
@@ -30,20 +31,14 @@ from edgeweave.interleave.nouns import (
     ReleaseSequences,
     Row,
     Sample,
-    Segment,
     Stage,
     StepDone,
     Timeline,
     UnitFailed,
 )
-from edgeweave.interleave.plans import (
-    DEFAULT_NUM_SEGMENTS,
-    PlanRequest,
-    cut_evenly,
-    make_plan,
-    with_decode_return,
-)
-from edgeweave.interleave.refusal import check_staging, refusal_of
+from edgeweave.interleave.planner import Planner
+from edgeweave.interleave.plans import PlanRequest
+from edgeweave.interleave.refusal import refusal_of
 from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
 from edgeweave.interleave.scheduler_events import (
     Cancel,
@@ -61,7 +56,6 @@ from edgeweave.interleave.scheduler_events import (
 from edgeweave.interleave.session import Session
 
 CLOUD_STAGES = (Stage.SEGMENT, Stage.STEP)
-REPLAN_INTERVAL_US = 1_000_000
 
 
 @dataclass(slots=True)
@@ -69,9 +63,10 @@ class SchedulerCore:
     """Decides for the whole mesh. Times are microseconds of the scheduler's clock."""
 
     limits: Limits
-    wanted: PlanRequest
-    max_grace_us: int
-    plan: Plan = field(init=False)
+    wanted: InitVar[PlanRequest]
+    max_grace_us: InitVar[int]
+    goal: InitVar[Goal | None] = None
+    planner: Planner = field(init=False)
     requests: dict[str, Request] = field(default_factory=dict)
     waiting: deque[Request] = field(default_factory=deque)
     session: Session | None = None
@@ -79,11 +74,15 @@ class SchedulerCore:
     draining_reason: str | None = None
     num_preemptions: int = 0
     num_output_tokens: int = 0
-    _replanned_us: int = 0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, wanted: PlanRequest, max_grace_us: int, goal: Goal | None) -> None:
         """Make the first plan, so that a wrong one is refused at once."""
-        self.plan = self._planned(number=1)
+        self.planner = Planner(self.limits, wanted, max_grace_us, goal or Goal())
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in force."""
+        return self.planner.plan
 
     @property
     def max_seq_len(self) -> int:
@@ -190,7 +189,7 @@ class SchedulerCore:
     def _connect(self, event: Connected) -> list[SchedulerEffect]:
         self.draining_reason = None
         self.session = Session.opened(event)
-        self.plan = self._planned(number=self.plan.plan + 1)
+        self.planner.begin(self.session)
         return self._send_plan(self.session)
 
     def _disconnect(self, event: Disconnected) -> list[SchedulerEffect]:
@@ -203,35 +202,30 @@ class SchedulerCore:
         return [Refuse(request_id, error) for request_id in lost]
 
     def _set_plan(self, wanted: PlanRequest) -> list[SchedulerEffect]:
-        before, self.wanted = self.wanted, wanted
-        try:
-            plan = self._planned(number=self.plan.plan + 1)
-            if self.session is not None:
-                check_staging(plan, self.session, limits=self.limits)
-        except InvalidRequestError:
-            self.wanted = before
-            raise
-        self.plan = plan
+        self.planner.ask(wanted, self.session)
         return self._send_plan(self.session) if self.session is not None else []
-
-    def _planned(self, *, number: int) -> Plan:
-        max_batch_size = self.limits.max_batch_size
-        plan = make_plan(self.wanted, number=number, max_batch_size=max_batch_size, max_grace_us=self.max_grace_us)
-        decode_return_us = self.session.decode_return_us if self.session is not None else 0
-        return with_decode_return(plan, number=number, decode_return_us=decode_return_us)
 
     def _send_plan(self, session: Session) -> list[SchedulerEffect]:
         session.replay.remember(self.plan)
         return [ToEngine(side, self.plan) for side in session.accounts.sides]
 
     def _replan(self, session: Session, now_us: int) -> list[SchedulerEffect]:
-        """Follow the measured decode return, at most once a second and only if it moved by a fifth."""
-        wanted_us, used_us = session.decode_return_us, self.plan.decode_return_us
-        if now_us - self._replanned_us < REPLAN_INTERVAL_US or abs(wanted_us - used_us) * 5 <= used_us:
-            return []
-        self._replanned_us = now_us
-        self.plan = with_decode_return(self.plan, number=self.plan.plan + 1, decode_return_us=wanted_us)
-        return self._send_plan(session)
+        """Follow what was measured."""
+        plan = self.planner.follow(session, lambda: self._queue(session), now_us=now_us)
+        return self._send_plan(session) if plan is not None else []
+
+    def _queue(self, session: Session) -> Queue:
+        live, waiting = session.live, self.waiting
+        decode_rows = sum(sequence.state is Attempt.DECODING for sequence in live)
+        return Queue(
+            prefill_tokens=sum(request.need.num_tokens for request in waiting) + session.prefill_tokens_left,
+            prefill_requests=len(waiting) + len(live) - decode_rows,
+            chunk_tokens=session.chunk_tokens or self.limits.chunk_tokens,
+            output_tokens=sum(request.num_left for request in self.requests.values()),
+            decode_rows=decode_rows,
+            open_requests=len(live) + len(waiting),
+            max_rows=self.limits.max_batch_size,
+        )
 
     # ---- issuing
 
@@ -275,17 +269,12 @@ class SchedulerCore:
             effects.append(ToEngine(Side.EDGE, sequence.opening()))
         chunk = session.issue(
             tuple(rows),
-            segments=self._cut(session.body),
+            segments=self.planner.cut(session.body),
             plan=self.plan.plan,
             deadline_ms=self.limits.unit_deadline_ms,
             now_us=now_us,
         )
         return [*effects, *(ToEngine(side, chunk) for side in session.accounts.sides)]
-
-    def _cut(self, body: Segment) -> tuple[Segment, ...]:
-        if body.num_layers == 0:
-            return ()
-        return cut_evenly(body, num_segments=self.wanted.num_segments or DEFAULT_NUM_SEGMENTS)
 
     # ---- what engines say
 

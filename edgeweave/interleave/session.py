@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from edgeweave.interleave.accounts import Account, Accounts, Side
+from edgeweave.interleave.measures import Measures
 from edgeweave.interleave.nouns import Chunk, LanesReady, Released, Row, Segment, StepDone, Timeline
 from edgeweave.interleave.replay import Replay
 from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
 from edgeweave.interleave.scheduler_events import Connected
 from edgeweave.interleave.totals import SessionTotals
-
-TURNAROUND_MEMORY = 8
-"""The turnaround is a moving mean over about this many steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +38,10 @@ class Session:
     max_positions: int | None
     staged_tokens: int | None
     replay: Replay
+    measures: Measures
     sequences: dict[int, SchedulerSequence] = field(default_factory=dict)
     chunks: dict[int, Issued] = field(default_factory=dict)
     totals: SessionTotals = field(default_factory=SessionTotals)
-    turnaround_us: int = 0
     is_ending: bool = False
     _last_sequence: int = 0
     _last_chunk: int = 0
@@ -63,6 +61,7 @@ class Session:
             max_positions=event.edge.max_positions,
             staged_tokens=_staged_tokens(event),
             replay=replay,
+            measures=_measures_of(event),
         )
 
     @property
@@ -76,16 +75,21 @@ class Session:
         return [sequence for sequence in self.live if sequence.issued < sequence.num_prefill]
 
     @property
+    def prefill_tokens_left(self) -> int:
+        """Prompt tokens of open sequences that are in no chunk yet, or in one that is away."""
+        unissued = sum(sequence.num_prefill - sequence.issued for sequence in self.prefilling)
+        return unissued + sum(issued.chunk.num_tokens for issued in self.chunks.values())
+
+    @property
+    def chunk_tokens(self) -> int:
+        """Tokens of a chunk that is away, on average; 0 without one."""
+        tokens = [issued.chunk.num_tokens for issued in self.chunks.values()]
+        return sum(tokens) // len(tokens) if tokens else 0
+
+    @property
     def is_decoding(self) -> bool:
         """Whether a live sequence decodes."""
         return any(sequence.state is Attempt.DECODING for sequence in self.live)
-
-    @property
-    def decode_return_us(self) -> int:
-        """Expected time from the end of a step in the cloud to the next one's arrival (L15); 0: not known yet."""
-        if self.lanes is None or not self.turnaround_us:
-            return 0
-        return self.lanes.rtt_us + self.turnaround_us
 
     def live_sequence(self, number: int) -> SchedulerSequence | None:
         """Return the sequence if its results still count."""
@@ -136,6 +140,7 @@ class Session:
     def take_timeline(self, side: Side, event: Timeline) -> None:
         """An engine reports what it did: sum it up, and replay its choices."""
         self.totals.add(event, side=side)
+        self.measures.take_timeline(event)
         for ran in event.ran:
             self.replay.observe(ran)
 
@@ -143,8 +148,7 @@ class Session:
         """Count a step's times."""
         self.totals.away_us += done.away_us + done.turnaround_us
         self.totals.num_steps_done += 1
-        seen_us = self.turnaround_us or done.turnaround_us
-        self.turnaround_us = seen_us + (done.turnaround_us - seen_us) // TURNAROUND_MEMORY
+        self.measures.take_step(done)
 
     def unit_deadlines(self, *, patience_us: int) -> list[int]:
         """Return when each chunk in flight, each sequence that the edge can step, and each release is overdue."""
@@ -154,6 +158,13 @@ class Session:
 
     def _is_any_live(self, chunk: Chunk) -> bool:
         return any(self.live_sequence(row.sequence) is not None for row in chunk.rows)
+
+
+def _measures_of(event: Connected) -> Measures:
+    if event.lanes is None:
+        return Measures(event.edge.body)
+    rate = event.lanes.prefill_bytes_per_s / 1e6
+    return Measures(event.edge.body, event.edge.token_bytes, event.lanes.rtt_us, rate)
 
 
 def _staged_tokens(event: Connected) -> int | None:

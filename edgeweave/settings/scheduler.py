@@ -9,6 +9,7 @@ from edgeweave.settings.values import (
     Count,
     ListenAddress,
     OptionalCount,
+    OptionalMilliseconds,
     OptionalTarget,
     Seconds,
     TargetAddress,
@@ -34,8 +35,15 @@ class SchedulerSettings(CommonSettings):
         description="address by which the edge reaches the cloud, HOST:PORT; none: as the scheduler does",
     )
 
-    plan: Literal["serial", "1p1d", "2p1d"] = Field(
-        default="2p1d", description="how prefill and decode are interleaved: serial, 1p1d or 2p1d"
+    plan: Literal["serial", "1p1d", "2p1d", "adaptive"] = Field(
+        default="2p1d", description="how prefill and decode are interleaved: serial, 1p1d, 2p1d or adaptive"
+    )
+    objective: Literal["throughput", "tpot", "ttft"] = Field(
+        default="throughput",
+        description="what the adaptive plan is after: throughput, tpot (time per output token) or ttft (to the first)",
+    )
+    tpot_slo_ms: OptionalMilliseconds = Field(
+        default=None, description="time per output token that the objective tpot keeps, in milliseconds; none: none"
     )
     max_prefills: OptionalCount = Field(
         default=None, description="most prefill chunks in flight, at least 1; none: by the plan"

@@ -73,6 +73,7 @@ DeviceText = Annotated[str, AfterValidator(_device_text)]
 
 OptionalTarget = Annotated[TargetAddress | None, BeforeValidator(null_word)]
 OptionalText = Annotated[str | None, BeforeValidator(null_word)]
+OptionalMilliseconds = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(null_word)]
 OptionalCount = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(null_word)]
 TextList = Annotated[list[str], BeforeValidator(_comma_list)]
 

@@ -539,6 +539,7 @@ class UnitRan(_message.Message):
     NUM_SKIPPED_FIELD_NUMBER: _builtins.int
     TAIL_READY_FIELD_NUMBER: _builtins.int
     DECODE_DUE_US_FIELD_NUMBER: _builtins.int
+    PREFILL_RUN_US_FIELD_NUMBER: _builtins.int
     chunk: _builtins.int
     """A prefill chunk."""
     step: _builtins.int
@@ -569,6 +570,8 @@ class UnitRan(_message.Message):
     """On the edge: whether a prefill tail was ready when the unit was chosen."""
     decode_due_us: _builtins.int
     """In the cloud: when the next decode step was expected, if one was on its way."""
+    prefill_run_us: _builtins.int
+    """In the cloud: how long prefill had run since it last yielded."""
     def __init__(
         self,
         *,
@@ -587,10 +590,11 @@ class UnitRan(_message.Message):
         num_skipped: _builtins.int = ...,
         tail_ready: _builtins.bool = ...,
         decode_due_us: _builtins.int | None = ...,
+        prefill_run_us: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__decode_due_us: _TypeAlias = _typing.Literal["decode_due_us"]  # noqa: Y015
     _WhichOneofArgType__decode_due_us: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us"]  # noqa: Y015

@@ -133,6 +133,7 @@ def _unit_ran_message(ran: UnitRan) -> pb.UnitRan:
         num_skipped=ran.num_skipped,
         tail_ready=ran.tail_ready,
         decode_due_us=ran.decode_due_us,
+        prefill_run_us=ran.prefill_run_us,
     )
     _name_unit(message, chunk=ran.chunk, step=ran.step)
     return message
@@ -156,6 +157,7 @@ def _unit_ran_of(message: pb.UnitRan) -> UnitRan:
         num_skipped=message.num_skipped,
         tail_ready=message.tail_ready,
         decode_due_us=message.decode_due_us if message.HasField("decode_due_us") else None,
+        prefill_run_us=message.prefill_run_us,
     )
 
 

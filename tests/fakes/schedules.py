@@ -24,6 +24,7 @@ PLANS = (
     PlanRequest(PlanKind.ONE_P_ONE_D, num_segments=2),
     PlanRequest(PlanKind.TWO_P_ONE_D, num_segments=3),
     PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=3, max_steps=2, num_segments=1),
+    PlanRequest(PlanKind.ADAPTIVE),
 )
 
 

@@ -16,6 +16,7 @@ import structlog
 
 from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError
+from edgeweave.interleave.adaptive import Goal, Objective
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.plans import PlanRequest, kind_named
 from edgeweave.interleave.scheduler_core import SchedulerCore
@@ -69,7 +70,9 @@ def make_core(settings: SchedulerSettings) -> SchedulerCore:
         max_steps=settings.max_steps,
         num_segments=settings.num_segments,
     )
-    return SchedulerCore(limits, plan, settings.max_grace_us)
+    slo_us = round(settings.tpot_slo_ms * 1000) if settings.tpot_slo_ms is not None else None
+    goal = Goal(Objective(settings.objective), slo_us)
+    return SchedulerCore(limits, plan, settings.max_grace_us, goal=goal)
 
 
 async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:

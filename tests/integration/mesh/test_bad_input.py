@@ -66,7 +66,6 @@ BAD_REQUESTS = {
 BAD_PLANS = {
     "unknown kind": (SET_PLAN(), "SetPlanRequest.kind holds 0"),
     "kind of a newer version": (SET_PLAN(kind=77), "SetPlanRequest.kind holds 77"),  # type: ignore[arg-type]  # is wrong
-    "kind without a rule": (SET_PLAN(kind=common_pb2.PLAN_KIND_ADAPTIVE), "plan kind ADAPTIVE is not served"),
     "too many chunks": (
         SET_PLAN(kind=common_pb2.PLAN_KIND_TWO_P_ONE_D, max_prefills=17),
         "max_prefills 17 and max_steps 1 must be between 1 and 16",

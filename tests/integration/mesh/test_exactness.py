@@ -25,6 +25,7 @@ PLANS: dict[str, dict[str, object]] = {
     "1p1d": {"plan": "1p1d"},
     "2p1d": {"plan": "2p1d", "num_segments": 3},
     "3p2d": {"plan": "2p1d", "max_prefills": 3, "max_steps": 2},
+    "adaptive": {"plan": "adaptive"},
 }
 CHUNKS = [1, 3, 16, 512]
 LEAVES = [NOBODY, *STATES]

@@ -352,3 +352,38 @@ def test_the_newest_plan_is_followed_at_once() -> None:
     run(core)
     tell(core, UnitEnded())
     assert [ran.plan for ran in core.take_timeline(now_us=0).ran] == [8]
+
+
+def adaptive_core(*, min_segment_us: int) -> CloudCore:
+    """A core under an adaptive plan, with one chunk of a body of nine layers that is all here, and one step."""
+    plan = Plan(1, PlanKind.ADAPTIVE, max_prefills=2, max_steps=1, max_batch_size=4, min_segment_us=min_segment_us)
+    core = CloudCore(Segment(1, 10), plan, Ledger(0))
+    core.on(Chunk(1, (Row(1, 0, 4),), (Segment(1, 10),), 1, 1000), now_us=0)
+    core.on(Chunk(2, (Row(2, 0, 4),), (Segment(1, 10),), 1, 1000), now_us=0)
+    for number in (1, 2):
+        core.on(FrameArrived(Lane.PREFILL, number, 0, 4, 4, 0), now_us=0)
+    return core
+
+
+def ran_layers(core: CloudCore, *, layer_us: int, num_units: int) -> list[tuple[int, int]]:
+    """Run segments whose layers take `layer_us` each; return their layers."""
+    now_us, spans = 0, []
+    for _ in range(num_units):
+        (effect,) = core.poll(now_us=now_us)
+        assert isinstance(effect, RunSegment)
+        spans.append((effect.segment.start, effect.segment.stop))
+        now_us += layer_us * effect.segment.num_layers
+        core.on(UnitEnded(), now_us=now_us)
+    return spans
+
+
+def test_an_adaptive_segment_is_as_long_as_its_time() -> None:
+    """The first layer is measured, then the rest of the shortest segment runs in one piece; each layer runs once."""
+    core = adaptive_core(min_segment_us=50)
+    assert ran_layers(core, layer_us=10, num_units=3) == [(1, 2), (2, 6), (6, 7)]
+
+
+def test_an_adaptive_chunk_runs_every_layer_once_and_goes_over_to_the_next() -> None:
+    """The shortest segment may span two chunks: prefill yields by time, not by chunk."""
+    core = adaptive_core(min_segment_us=10_000)
+    assert ran_layers(core, layer_us=10, num_units=3) == [(1, 2), (2, 10), (1, 10)]

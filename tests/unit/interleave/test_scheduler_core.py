@@ -294,7 +294,7 @@ def test_a_plan_with_more_in_flight_than_the_engines_stage_is_refused() -> None:
     before = scheduler.core.plan
     with pytest.raises(InvalidRequestError, match="max_prefills 8 stages 270000 tokens and the engines hold 262144"):
         scheduler.tell(PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=8))
-    assert (scheduler.core.plan, scheduler.core.wanted.max_prefills) == (before, None)
+    assert (scheduler.core.plan, scheduler.core.planner.wanted.max_prefills) == (before, None)
     scheduler.tell(PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=7))
     assert scheduler.core.plan.max_prefills == 7
 
@@ -421,22 +421,31 @@ def test_a_plan_that_contradicts_itself_changes_nothing() -> None:
     with pytest.raises(InvalidRequestError):
         scheduler.tell(PlanRequest(PlanKind.SERIAL, max_prefills=2))
     assert scheduler.core.plan == before
-    assert scheduler.core.wanted.kind is PlanKind.TWO_P_ONE_D
+    assert scheduler.core.planner.wanted.kind is PlanKind.TWO_P_ONE_D
 
 
 def test_the_decode_return_is_replanned_at_most_once_a_second_and_only_if_it_moved() -> None:
     """L15: link and measured turnaround; engines order by it and never set it."""
-    scheduler = DrivenScheduler(rtt_us=1_000).connect().decoding("a", max_tokens=40)
+    scheduler = DrivenScheduler(rtt_us=100).connect().decoding("a", max_tokens=40)
     scheduler.now_us = 1_000_000
     scheduler.step_done(1, sample(1, 1), turnaround_us=200)
-    assert [plan.decode_return_us for plan in scheduler.tasks(Side.CLOUD, Plan)] == [1_200]
+    assert [plan.decode_return_us for plan in scheduler.tasks(Side.CLOUD, Plan)] == [300]
     scheduler.now_us = 1_999_999
-    assert scheduler.step_done(2, sample(1, 2), turnaround_us=9_000).tasks(Side.CLOUD, Plan) == []
+    assert scheduler.step_done(2, sample(1, 2), turnaround_us=700).tasks(Side.CLOUD, Plan) == []
     scheduler.now_us = 2_000_000
-    scheduler.step_done(3, sample(1, 3), turnaround_us=9_000)
-    assert [plan.decode_return_us for plan in scheduler.tasks(Side.EDGE, Plan)] == [3_262]
+    scheduler.step_done(3, sample(1, 3), turnaround_us=700)
+    assert [plan.decode_return_us for plan in scheduler.tasks(Side.EDGE, Plan)] == [417]
     scheduler.now_us = 3_000_000
-    assert scheduler.step_done(4, sample(1, 4), turnaround_us=2_262).tasks(Side.CLOUD, Plan) == []
+    assert scheduler.step_done(4, sample(1, 4), turnaround_us=320).tasks(Side.CLOUD, Plan) == []
+
+
+def test_one_stalled_turnaround_moves_the_decode_return_little() -> None:
+    """A turnaround many times the usual one counts as four times it at most."""
+    scheduler = DrivenScheduler(rtt_us=100).connect().decoding("a", max_tokens=40)
+    scheduler.step_done(1, sample(1, 1), turnaround_us=200)
+    scheduler.now_us = 5_000_000
+    scheduler.step_done(2, sample(1, 2), turnaround_us=900_000)
+    assert [plan.decode_return_us for plan in scheduler.tasks(Side.CLOUD, Plan)] == [375]
 
 
 def test_a_centralized_mesh_has_one_side() -> None:

@@ -68,7 +68,7 @@ def test_every_error_is_reported_at_once(tmp_path: Path) -> None:
         ("common.port (site.yaml): no such setting", "log_level"),
         ("common.log_level (site.yaml): 'loud' is not legal", "'debug', 'info', 'warning' or 'error'"),
         ("gateway.prot (site.yaml): no such setting; did you mean port?", "max_body_bytes"),
-        ("scheduler.plan (site.yaml): '3p' is not legal", "'serial', '1p1d' or '2p1d'"),
+        ("scheduler.plan (site.yaml): '3p' is not legal", "'serial', '1p1d', '2p1d' or 'adaptive'"),
         ("scheduler.max_steps (site.yaml): 0 is not legal", "at least 1"),
         ("edge.model: is required", "--model"),
         ("edge.tls.cert_file: is required", "EDGEWEAVE_EDGE__TLS__CERT_FILE"),

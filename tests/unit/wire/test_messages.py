@@ -94,6 +94,7 @@ st.register_type_strategy(
         end_us=U64,
         tail_ready=st.booleans(),
         decode_due_us=st.none() | U64,
+        prefill_run_us=U64,
         **U32_FIELDS,
     ),
 )

@@ -1,0 +1,269 @@
+"""A mesh in virtual time: the three real cores, engines whose units take the time of a profile, and a link.
+
+What it leaves out: the cost of control messages on the CPU, noise, and the growth of attention with the context beyond
+what the profile's times per token say. What it has: every rule, every message, every byte of hidden states.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from edgeweave.interleave.accounts import Side
+from edgeweave.interleave.cloud_core import CloudCore
+from edgeweave.interleave.edge_core import EdgeCore
+from edgeweave.interleave.effects import (
+    DropUnit,
+    FrameArrived,
+    RunHead,
+    RunSegment,
+    RunStep,
+    RunTail,
+    SendPiece,
+    SendResult,
+    Tell,
+    UnitEnded,
+)
+from edgeweave.interleave.ledger import Ledger
+from edgeweave.interleave.limits import Limits
+from edgeweave.interleave.nouns import Attached, DType, Fingerprint, KvCapacity, Lane, LanesReady, Segment
+from edgeweave.interleave.plans import FIRST_PLAN, PlanRequest
+from edgeweave.interleave.protocol import PROTOCOL
+from edgeweave.interleave.requests import Request
+from edgeweave.interleave.scheduler_core import SchedulerCore
+from edgeweave.interleave.scheduler_events import (
+    Connected,
+    Emit,
+    EndSession,
+    FromEngine,
+    Refuse,
+    SchedulerEffect,
+    SchedulerEvent,
+    ToEngine,
+)
+from edgeweave.sim.events import Events
+from edgeweave.sim.profile import Profile
+from edgeweave.sim.wire import Direction
+
+LOCAL_US = 150
+"""One way between two processes of the site."""
+TASK_BYTES = 200
+"""A control message on the link; what matters is the delay."""
+REPORT_INTERVAL_US = 100_000
+AMPLE_KV = KvCapacity(block_tokens=16, num_blocks=1 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is simulated. Without a link (`one_way_us` is `None`) one engine on cloud hardware holds all layers."""
+
+    profile: Profile
+    plan: PlanRequest
+    limits: Limits
+    one_way_us: int | None
+    bytes_per_us: float = 1250.0
+    piece_tokens: int = 256
+    max_grace_us: int = 10_000
+    kv: KvCapacity = AMPLE_KV
+    frame_bytes: int = 256 * 1024
+
+    @property
+    def centralized(self) -> bool:
+        """Whether one engine holds all layers."""
+        return self.one_way_us is None
+
+    @property
+    def body(self) -> Segment:
+        """Layers of the cloud."""
+        profile = self.profile
+        if self.centralized:
+            return Segment(profile.num_layers, profile.num_layers)
+        return Segment(profile.head_layers, profile.num_layers - profile.tail_layers)
+
+
+@dataclass(slots=True)
+class SimMesh:
+    """One mesh. Times are microseconds of the virtual clock; `on_token` hears each token with its time."""
+
+    shape: Shape
+    on_token: Callable[[Emit, int], None]
+    events: Events = field(default_factory=Events)
+    scheduler: SchedulerCore = field(init=False)
+    edge: EdgeCore = field(init=False)
+    cloud: CloudCore = field(init=False)
+    up: Direction = field(init=False)
+    down: Direction = field(init=False)
+    _tasks_up: Direction = field(init=False)
+    _reports_down: Direction = field(init=False)
+    _wake_us: int | None = None
+    _is_reporting: bool = False
+
+    def __post_init__(self) -> None:
+        """Put the mesh together and connect its session."""
+        shape = self.shape
+        self.scheduler = SchedulerCore(shape.limits, shape.plan, shape.max_grace_us)
+        self.edge = EdgeCore(FIRST_PLAN, Ledger(0), shape.piece_tokens, holds_body=shape.centralized)
+        self.cloud = CloudCore(shape.body, FIRST_PLAN, Ledger(0))
+        delay_us = shape.one_way_us or 0
+        self.up = Direction(self.events, delay_us, shape.bytes_per_us, self._to_cloud)
+        self.down = Direction(self.events, delay_us, shape.bytes_per_us, self._to_edge)
+        self._tasks_up = Direction(self.events, delay_us, shape.bytes_per_us, self._to_cloud)
+        self._reports_down = Direction(self.events, delay_us, shape.bytes_per_us, self._from_cloud)
+        self._connect()
+
+    def tell(self, event: SchedulerEvent) -> None:
+        """Give the scheduler an event."""
+        self._carry_out(self.scheduler.on(event, now_us=self.events.now_us))
+
+    def submit(self, request_id: str, *, num_prompt_tokens: int, num_output_tokens: int) -> None:
+        """A client asks; its output has exactly `num_output_tokens`."""
+        if not self._is_reporting:
+            self._is_reporting = True
+            self.events.after(REPORT_INTERVAL_US, self._report)
+        self.tell(Request(request_id, (0,) * num_prompt_tokens, num_output_tokens, arrived_us=self.events.now_us))
+
+    # ---- scheduler
+
+    def _connect(self) -> None:
+        shape = self.shape
+        fingerprint = Fingerprint(
+            b"", b"", shape.profile.head_layers, shape.profile.tail_layers, DType.BFLOAT16, PROTOCOL
+        )
+        attached = Attached(fingerprint, shape.kv, 1 << 40, 0, shape.body, shape.profile.token_bytes)
+        lanes = LanesReady(2 * (shape.one_way_us or 0) + LOCAL_US, round(shape.bytes_per_us * 1_000_000))
+        if shape.centralized:
+            self.tell(Connected(1, attached, None, None))
+        else:
+            self.tell(Connected(1, attached, attached, lanes))
+
+    def _carry_out(self, effects: list[SchedulerEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case ToEngine(side=Side.EDGE):
+                    self.events.after(LOCAL_US, partial(self._feed_edge, effect.task))
+                case ToEngine():
+                    self._tasks_up.send(Lane.DECODE, effect.task, num_bytes=TASK_BYTES)
+                case Emit():
+                    self.on_token(effect, self.events.now_us)
+                case Refuse():
+                    raise effect.error
+                case EndSession():
+                    raise RuntimeError(f"the simulated session ended: {effect.reason}")
+
+    def _from_cloud(self, message: Any) -> None:
+        self.tell(FromEngine(Side.CLOUD, message))
+
+    def _from_edge(self, message: Any) -> None:
+        self.tell(FromEngine(Side.EDGE, message))
+
+    def _report(self) -> None:
+        """Send both timelines, as the engines do, until nothing is open any more."""
+        now_us = self.events.now_us
+        edge = self.edge.take_timeline(now_us=now_us)
+        self.events.after(LOCAL_US, partial(self._from_edge, edge))
+        if not self.shape.centralized:
+            self._reports_down.send(Lane.DECODE, self.cloud.take_timeline(now_us=now_us), num_bytes=TASK_BYTES)
+        self._is_reporting = not self.scheduler.is_idle
+        if self._is_reporting:
+            self.events.after(REPORT_INTERVAL_US, self._report)
+
+    # ---- edge
+
+    def _feed_edge(self, event: Any) -> None:
+        self._carry_out_edge(self.edge.on(event, now_us=self.events.now_us))
+        self._poll_edge()
+
+    def _to_edge(self, frame: FrameArrived) -> None:
+        self._feed_edge(frame)
+
+    def _poll_edge(self) -> None:
+        while not self.edge.is_running:
+            effects = self.edge.poll(now_us=self.events.now_us)
+            if not effects:
+                return
+            self._carry_out_edge(effects)
+
+    def _carry_out_edge(self, effects: list[Any]) -> None:
+        for effect in effects:
+            match effect:
+                case RunHead() | RunTail():
+                    tokens = (0,) * len(effect.draws) if isinstance(effect, RunTail) else ()
+                    ended = UnitEnded(tokens)
+                    self.events.after(self._edge_us(effect), partial(self._feed_edge, ended))
+                case SendPiece():
+                    self._send_piece(effect)
+                case DropUnit():
+                    self.up.drop(effect.lane, effect.unit)
+                case Tell():
+                    self.events.after(LOCAL_US, partial(self._from_edge, effect.message))
+
+    def _edge_us(self, effect: RunHead | RunTail) -> int:
+        profile, num_tokens = self.shape.profile, effect.row_stop - effect.row_start
+        is_head = isinstance(effect, RunHead)
+        if self.shape.centralized:
+            num_layers, times = (profile.num_layers, profile.cloud) if is_head else (0, profile.cloud)
+        else:
+            num_layers, times = (profile.head_layers if is_head else profile.tail_layers), profile.edge
+        is_step = effect.lane is Lane.DECODE
+        layer_us = times.step_us(num_tokens) if is_step else times.prefill_us(num_tokens)
+        draws_us = len(effect.draws) * profile.logits_row_us if isinstance(effect, RunTail) else 0.0
+        return max(1, round(profile.unit_us + num_layers * layer_us + draws_us))
+
+    def _send_piece(self, effect: SendPiece) -> None:
+        frame = FrameArrived(
+            effect.lane,
+            effect.unit,
+            effect.row_start,
+            effect.row_stop,
+            effect.num_rows,
+            self.events.now_us,
+            rows=effect.rows,
+        )
+        num_bytes = (effect.row_stop - effect.row_start) * self.shape.profile.token_bytes
+        self.up.send(effect.lane, frame, num_bytes=num_bytes)
+
+    # ---- cloud
+
+    def _to_cloud(self, event: Any) -> None:
+        self._feed_cloud(event)
+
+    def _feed_cloud(self, event: Any) -> None:
+        self._carry_out_cloud(self.cloud.on(event, now_us=self.events.now_us))
+        self._poll_cloud()
+
+    def _poll_cloud(self) -> None:
+        if not self.cloud.is_running:
+            self._carry_out_cloud(self.cloud.poll(now_us=self.events.now_us))
+        wake_us = self.cloud.wake_us(now_us=self.events.now_us)
+        if wake_us is not None and wake_us != self._wake_us:
+            self._wake_us = wake_us
+            self.events.at(wake_us, self._poll_cloud)
+
+    def _carry_out_cloud(self, effects: list[Any]) -> None:
+        for effect in effects:
+            match effect:
+                case RunSegment() | RunStep():
+                    self.events.after(self._cloud_us(effect), lambda: self._feed_cloud(UnitEnded()))
+                case SendResult():
+                    self._send_result(effect)
+                case DropUnit():
+                    self.down.drop(effect.lane, effect.unit)
+                case Tell():
+                    self._reports_down.send(Lane.DECODE, effect.message, num_bytes=TASK_BYTES)
+
+    def _cloud_us(self, effect: RunSegment | RunStep) -> int:
+        times = self.shape.profile.cloud
+        if isinstance(effect, RunStep):
+            work_us = effect.body.num_layers * times.step_us(effect.step.num_tokens)
+        else:
+            work_us = effect.segment.num_layers * times.prefill_us(effect.chunk.num_tokens)
+        return max(1, round(self.shape.profile.unit_us + work_us))
+
+    def _send_result(self, effect: SendResult) -> None:
+        num_rows = sum(row.num_tokens for row in effect.rows)
+        token_bytes = self.shape.profile.token_bytes
+        rows_per_frame = max(1, self.shape.frame_bytes // token_bytes)
+        for start in range(0, num_rows, rows_per_frame):
+            stop = min(start + rows_per_frame, num_rows)
+            frame = FrameArrived(effect.lane, effect.unit, start, stop, num_rows, self.events.now_us)
+            self.down.send(effect.lane, frame, num_bytes=(stop - start) * token_bytes)
