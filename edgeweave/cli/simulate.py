@@ -3,7 +3,7 @@
 Knows how a question is put and its answer shown. The simulation is in `edgeweave.sim`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +12,7 @@ from edgeweave.errors import InvalidRequestError
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.plans import PLAN_NAMES, PlanRequest, kind_named
 from edgeweave.link.profile import LinkProfile
+from edgeweave.sim.load import Load
 from edgeweave.sim.loads import load_named, profile_named
 from edgeweave.sim.mesh import Shape
 from edgeweave.sim.run import Outcome, simulate
@@ -36,7 +37,7 @@ class Question:
 
 
 def run_sim(question: Question, *, console: Console) -> None:
-    """Simulate one plan, or all of them, and print a row for each beside the same model in one place.
+    """Simulate one plan, or all of them, and print a row for each beside the best of the same model in one place.
 
     Raises:
         InvalidRequestError: a name is not known, or a request of the load can never be served.
@@ -44,13 +45,23 @@ def run_sim(question: Question, *, console: Console) -> None:
     names = list(PLAN_NAMES) if question.plan == "all" else [question.plan]
     plans = [(name, PlanRequest(kind_named(name), num_segments=question.num_segments)) for name in names]
     load = load_named(question.load, divide_by=question.divide_by, limit=question.limit)
-    one_place = simulate(_shape(question, PlanRequest(kind_named("1p1d")), link=None), load)
     link = LinkProfile.of_distance(question.distance_km, gbit_per_s=question.bandwidth_gbit)
+    one_place = _one_place(question, load)
+    outcomes = {name: simulate(_shape(question, plan, link=link), load) for name, plan in plans}
     table = _table(question, num_requests=len(load.arrivals))
-    _add(table, "one place", one_place, one_place)
-    for name, plan in plans:
-        _add(table, name, simulate(_shape(question, plan, link=link), load), one_place)
+    for name, outcome in {"one place": one_place, **outcomes}.items():
+        _add(table, name, outcome, one_place)
     console.print(table)
+    for name, outcome in outcomes.items():
+        console.print(f"{name}: {_bubbles(outcome)}", highlight=False, soft_wrap=True)
+
+
+def _one_place(question: Question, load: Load) -> Outcome:
+    """Return what the same model gives in one place: the best of alternating decode with small and large pieces."""
+    shape = _shape(question, PlanRequest(kind_named("1p1d")), link=None)
+    pieces = {shape.piece_tokens, 4 * shape.piece_tokens, question.max_prefill_tokens}
+    outcomes = [simulate(replace(shape, piece_tokens=tokens), load) for tokens in sorted(pieces)]
+    return max(outcomes, key=lambda outcome: outcome.tokens_per_s)
 
 
 def _shape(question: Question, plan: PlanRequest, *, link: LinkProfile | None) -> Shape:
@@ -77,19 +88,13 @@ def _table(question: Question, *, num_requests: int) -> Table:
         f"{question.distance_km:,.0f} km, {question.bandwidth_gbit:g} Gbit/s"
     )
     table = Table(title=title)
-    table.add_column("plan")
-    names = ("tokens/s", "of one place", "busy", "TTFT p50 ms", "TTFT p95 ms", "TPOT p50 ms", "steps", "bubbles")
-    for name in names:
-        table.add_column(name, justify="right")
+    table.add_column("plan", no_wrap=True)
+    for name in ("tokens/s", "of one", "busy", "TTFT p50", "p95 ms", "TPOT ms", "steps"):
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
 def _add(table: Table, name: str, outcome: Outcome, one_place: Outcome) -> None:
-    bubbles = ", ".join(
-        f"{cause.name.lower().replace('_', ' ')} {spent_us / outcome.wall_us:.0%}"
-        for cause, spent_us in sorted(outcome.bubbles_us.items())
-        if spent_us * 100 >= outcome.wall_us
-    )
     table.add_row(
         name,
         f"{outcome.tokens_per_s:,.0f}",
@@ -99,5 +104,14 @@ def _add(table: Table, name: str, outcome: Outcome, one_place: Outcome) -> None:
         f"{outcome.first_token_us(0.95) / 1000:,.0f}",
         f"{outcome.per_token_us() / 1000:,.1f}",
         f"{outcome.num_steps:,}",
-        bubbles or "-",
     )
+
+
+def _bubbles(outcome: Outcome) -> str:
+    """Return where the cloud's time went besides work, causes of at least a hundredth."""
+    shares = [
+        f"{cause.name.lower().replace('_', ' ')} {spent_us / outcome.wall_us:.0%}"
+        for cause, spent_us in sorted(outcome.bubbles_us.items())
+        if spent_us * 100 >= outcome.wall_us
+    ]
+    return ", ".join(shares) or "no bubbles"
