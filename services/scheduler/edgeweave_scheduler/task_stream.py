@@ -5,7 +5,7 @@ what the tasks mean.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import grpc
@@ -55,24 +55,11 @@ class TaskStream:
         Raises:
             EdgeweaveError: what the engine answered instead, or UnavailableError if it said nothing in time.
         """
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._call.write(self._encode(task))
-                return await self._read()
-        except TimeoutError:
-            raise self._silence(timeout_s) from None
-        except _BROKEN:
-            raise await self._failure() from None
+        return await self._in_time(self._write_and_read(task), timeout_s=timeout_s)
 
     async def next_report(self, *, timeout_s: float) -> Any:
         """Return the next report. Only before `carry`; raises as `ask` does."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._read()
-        except TimeoutError:
-            raise self._silence(timeout_s) from None
-        except _BROKEN:
-            raise await self._failure() from None
+        return await self._in_time(self._read(), timeout_s=timeout_s)
 
     async def carry(self, on_report: Callable[[Any], None]) -> EdgeweaveError:
         """Carry tasks and reports until the stream ends, and return why."""
@@ -92,6 +79,19 @@ class TaskStream:
 
     def _silence(self, timeout_s: float) -> EdgeweaveError:
         return UnavailableError(f"{self._name} did not answer within {timeout_s:g} s; is the engine running?")
+
+    async def _in_time(self, report: Coroutine[Any, Any, Any], *, timeout_s: float) -> Any:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await report
+        except TimeoutError:
+            raise self._silence(timeout_s) from None
+        except _BROKEN:
+            raise await self._failure() from None
+
+    async def _write_and_read(self, task: Any) -> Any:
+        await self._call.write(self._encode(task))
+        return await self._read()
 
     async def _read(self) -> Any:
         message = await self._call.read()
