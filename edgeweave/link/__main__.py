@@ -1,6 +1,7 @@
 """`python -m edgeweave.link`: the link emulator as a process.
 
-Says where it listens, and at its end or on SIGUSR1 what it has carried, each as a line of JSON on standard output.
+Says where it listens, for clients and for control, and at its end or on SIGUSR1 what it has carried, each as a line of
+JSON on standard output.
 SIGTERM and SIGINT end it in good order.
 """
 
@@ -10,14 +11,16 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from edgeweave.errors import InvalidSettingsError
-from edgeweave.link.link import Link
+from edgeweave.link.link import Link, listen_at
 from edgeweave.link.profile import LinkProfile
+from edgeweave.link.script import Script, read_script
 from edgeweave.settings.flag_parser import FlagParser
 from edgeweave.settings.values import host_and_port
 
-_BACKLOG = 512
 _USER_ERROR = 2
 
 
@@ -25,19 +28,38 @@ def main(argv: Sequence[str]) -> None:
     """Run the link that `argv` describes until a signal.
 
     Raises:
-        InvalidSettingsError: a number or an address is wrong, or the port is taken.
+        InvalidSettingsError: a number, an address or the script is wrong, or a port is taken.
     """
     options = _parser().parse_args(argv)
     profile = _profile(options)
+    script = Script() if options.script is None else read_script(options.script, profile)
     family, target = _resolved(options.target)
-    listener = _listener(options.listen)
-    link = Link(listener, target=target, target_family=family, profile=profile)
+    listener = _listener("--listen", options.listen)
+    control = None if options.control is None else _listener("--control", options.control)
+    link = Link(
+        listener,
+        target=target,
+        target_family=family,
+        profile=profile,
+        seed=options.seed,
+        script=script,
+        control=control,
+    )
     signal.signal(signal.SIGUSR1, lambda *_: _say(link.stats.line()))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: link.stop())
-    _say(json.dumps({"listening": f"{options.listen.rpartition(':')[0]}:{listener.getsockname()[1]}"}))
-    link.run()
+    told = {"listening": _told(options.listen, listener)}
+    _say(json.dumps(told if control is None else told | {"control": _told(options.control, control)}))
+    try:
+        link.run()
+    except ValueError as error:
+        raise InvalidSettingsError(f"link: --script {options.script}: {error}") from error
     _say(link.stats.line())
+
+
+def _told(address: str, listener: socket.socket) -> str:
+    """Return where somebody listens who was to listen at `address`."""
+    return f"{address.rpartition(':')[0]}:{listener.getsockname()[1]}"
 
 
 def _parser() -> FlagParser:
@@ -48,14 +70,29 @@ def _parser() -> FlagParser:
     length.add_argument("--distance-km", metavar="KM", type=float, help="length of the fibre; 4.9 us one way per km")
     length.add_argument("--delay-ms", metavar="MS", type=float, help="one-way delay, instead of a distance")
     parser.add_argument("--bandwidth-gbit", metavar="GBIT", type=float, default=10.0, help="Gbit/s each way [10]")
+    parser.add_argument("--jitter-ms", metavar="MS", type=float, default=0.0, help="at most so much more delay [0]")
+    parser.add_argument("--stalls-per-s", metavar="N", type=float, default=0.0, help="random stalls a second [0]")
+    parser.add_argument("--stall-ms", metavar="MS", type=float, default=100.0, help="their mean length [100]")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of jitter and random stalls [0]")
+    parser.add_argument("--script", metavar="FILE", type=Path, help="YAML file of timed changes; see docs/link.md")
+    parser.add_argument("--control", metavar="HOST:PORT", help="take changes here, a line of JSON each; port 0: any")
     return parser
 
 
 def _profile(options: argparse.Namespace) -> LinkProfile:
     try:
-        if options.delay_ms is not None:
-            return LinkProfile.of_delay(options.delay_ms, gbit_per_s=options.bandwidth_gbit)
-        return LinkProfile.of_distance(options.distance_km, gbit_per_s=options.bandwidth_gbit)
+        gbit_per_s = options.bandwidth_gbit
+        steady = (
+            LinkProfile.of_distance(options.distance_km, gbit_per_s=gbit_per_s)
+            if options.delay_ms is None
+            else LinkProfile.of_delay(options.delay_ms, gbit_per_s=gbit_per_s)
+        )
+        return replace(
+            steady,
+            jitter_ns=round(options.jitter_ms * 1e6),
+            stalls_per_s=options.stalls_per_s,
+            stall_ns=round(options.stall_ms * 1e6),
+        )
     except (ValueError, OverflowError) as error:
         raise InvalidSettingsError(f"link: {error}") from error
 
@@ -69,13 +106,12 @@ def _resolved(address: str) -> tuple[socket.AddressFamily, tuple[str, int]]:
     return family, (str(found[0]), int(found[1]))
 
 
-def _listener(address: str) -> socket.socket:
-    host, port = _parts("--listen", address)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _listener(flag: str, address: str) -> socket.socket:
+    host, port = _parts(flag, address)
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return listen_at(host, port)
     except OSError as error:
-        raise InvalidSettingsError(f"link: --listen {address}: {error.strerror}; choose another port") from error
+        raise InvalidSettingsError(f"link: {flag} {address}: {error.strerror}; choose another port") from error
 
 
 def _parts(flag: str, address: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""The link emulator: a TCP proxy whose bytes take the time of a wide-area link.
+"""The link emulator: a TCP proxy whose bytes take the time of a wide-area link, which may change while it runs.
 
 All connections share one queue a direction, as they would share a fibre. The emulator ends TCP on both sides, so what
 the kernel does on a real path (slow start, windows) is not seen through it; nor are loss and packet headers.
@@ -12,19 +12,33 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from edgeweave.link.changes import Change, Cut, Restore, Set, Stall
 from edgeweave.link.connection import Content, End, EndState, Mark, Parcel
+from edgeweave.link.desk import Desk
 from edgeweave.link.direction import Direction
 from edgeweave.link.poller import Poller, set_timer_slack
 from edgeweave.link.profile import LinkProfile
+from edgeweave.link.script import Script
 from edgeweave.link.stats import LinkStats
 
 _TIMER_SLACK_NS = 1
+_BACKLOG = 512
 
 ArgumentT = TypeVar("ArgumentT")
 
 
+def listen_at(host: str, port: int) -> socket.socket:
+    """Return a socket that clients of a link, or of its control port, can connect to; OSError if that cannot be."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+
+
 class Link:
-    """Carries every connection that `listener` accepts to `target`. `run` is the whole life; then all is closed."""
+    """Carries every connection that `listener` accepts to `target`. `run` is the whole life; then all is closed.
+
+    It changes as `script` says, counted from the begin of `run`, and as whoever connects to `control` asks. `seed`
+    decides what is random about it.
+    """
 
     def __init__(
         self,
@@ -33,6 +47,9 @@ class Link:
         target: tuple[str, int],
         target_family: socket.AddressFamily = socket.AF_INET,
         profile: LinkProfile,
+        seed: int = 0,
+        script: Script | None = None,
+        control: socket.socket | None = None,
         now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._listener = listener
@@ -40,11 +57,16 @@ class Link:
         self._target_family = target_family
         self._profile = profile
         self._now_ns = now_ns
-        self._to_target: Direction[Parcel] = Direction(profile)
-        self._to_client: Direction[Parcel] = Direction(profile)
+        self._script = script or Script()
+        self._began_ns = 0
+        self._to_target: Direction[Parcel] = Direction(profile, seed=f"{seed} to target")
+        self._to_client: Direction[Parcel] = Direction(profile, seed=f"{seed} to client")
         self._ends: dict[int, End] = {}
         self._num_connections = 0
         self._poller = Poller()
+        self._desk = None if control is None else Desk(control, poller=self._poller, apply=self.apply)
+        self._address = listener.getsockname()[:2]
+        self._is_cut = False
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._is_stopping = False
 
@@ -64,22 +86,78 @@ class Link:
         )
 
     def run(self) -> None:
-        """Carry connections until `stop`."""
+        """Carry connections until `stop`.
+
+        Raises:
+            ValueError: a change of the script fits no more to what the link was set to meanwhile.
+        """
         set_timer_slack(_TIMER_SLACK_NS)
+        self._began_ns = self._now_ns()
         self._listener.setblocking(False)  # noqa: FBT003 (the library's signature)
-        self._poller.watch(self._listener, select.EPOLLIN)
+        self._watch_listener()
         self._poller.watch(self._wake_reader, select.EPOLLIN)
+        if self._desk is not None:
+            self._desk.open()
         try:
             while not self._is_stopping:
                 for descriptor, mask in self._poller.wait(self._timeout_ns()):
                     self._react(descriptor, mask)
-                for direction in (self._to_target, self._to_client):
+                self._play()
+                for direction in self._directions:
                     self._deliver(direction)
         finally:
             self._close()
 
+    def apply(self, change: Change) -> None:
+        """Change the link, now.
+
+        Raises:
+            ValueError: that would be no link; nothing has changed.
+            OSError: the port was taken by somebody else while the link was cut.
+        """
+        match change:
+            case Set():
+                self._set(change.applied(self._profile))
+            case Stall(duration_ns):
+                for direction in self._directions:
+                    direction.stall(duration_ns, now_ns=self._now_ns())
+            case Cut() if not self._is_cut:
+                self._cut()
+            case Restore() if self._is_cut:
+                self._restore()
+
+    @property
+    def _directions(self) -> tuple[Direction[Parcel], Direction[Parcel]]:
+        return self._to_target, self._to_client
+
+    def _set(self, profile: LinkProfile) -> None:
+        self._profile = profile
+        for direction in self._directions:
+            direction.change(profile, now_ns=self._now_ns())
+
+    def _cut(self) -> None:
+        self._is_cut = True
+        self._poller.forget(self._listener)
+        self._listener.close()
+        for end in list(self._ends.values()):
+            self._drop(end)
+        for direction in self._directions:
+            direction.clear()
+
+    def _restore(self) -> None:
+        self._listener = listen_at(*self._address)
+        self._listener.setblocking(False)  # noqa: FBT003 (the library's signature)
+        self._is_cut = False
+        self._watch_listener()
+
+    def _play(self) -> None:
+        while (change := self._script.take(self._now_ns() - self._began_ns)) is not None:
+            self.apply(change)
+
     def _timeout_ns(self) -> int | None:
-        times = [self._to_target.next_event_ns, self._to_client.next_event_ns]
+        times = [direction.next_event_ns for direction in self._directions]
+        if self._script.next_ns is not None:
+            times.append(self._began_ns + self._script.next_ns)
         next_ns = min((time_ns for time_ns in times if time_ns is not None), default=None)
         return None if next_ns is None else max(0, next_ns - self._now_ns())
 
@@ -89,6 +167,8 @@ class Link:
             self._attempt(self._move, end, mask)
         elif descriptor == self._listener.fileno():
             self._accept()
+        elif self._desk is not None:
+            self._desk.react(descriptor)
 
     def _accept(self) -> None:
         pair = self._accept_pair()
@@ -184,11 +264,17 @@ class Link:
         self._poller.forget(end.sock)
         del self._ends[end.sock.fileno()]
         end.close()
-        self._poller.watch(self._listener, select.EPOLLIN)
+        self._watch_listener()
+
+    def _watch_listener(self) -> None:
+        if not self._is_cut:
+            self._poller.watch(self._listener, select.EPOLLIN)
 
     def _close(self) -> None:
         for end in list(self._ends.values()):
             self._drop(end)
+        if self._desk is not None:
+            self._desk.close()
         self._poller.close()
         for sock in (self._listener, self._wake_reader, self._wake_writer):
             sock.close()

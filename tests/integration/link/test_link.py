@@ -136,8 +136,9 @@ def test_every_byte_of_many_connections_arrives_in_order(digest: Target) -> None
     """Twenty connections at once keep their bytes apart and whole; a half-close crosses behind the last byte."""
     with LinkProcess(target=digest.address, delay_ms=1) as link, ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda _: _send_and_check(link, num_bytes=1_000_000), range(20)))
-        stats = link.read_stats()
-    assert (stats.num_connections, stats.num_open) == (20, 0)
+        while (stats := link.read_stats()).num_open:  # a client sees the end a moment before the link forgets it
+            pass
+    assert stats.num_connections == 20
     assert (stats.to_target_bytes, stats.to_client_bytes) == (20_000_000, 20 * 32)
 
 
