@@ -43,6 +43,7 @@ from edgeweave.interleave.scheduler_events import (
 )
 from edgeweave.sim.events import Events
 from edgeweave.sim.profile import Profile
+from edgeweave.sim.unit_times import cloud_unit_us, edge_unit_us
 from edgeweave.sim.wire import Direction
 
 LOCAL_US = 150
@@ -189,25 +190,14 @@ class SimMesh:
                 case RunHead() | RunTail():
                     tokens = (0,) * len(effect.draws) if isinstance(effect, RunTail) else ()
                     ended = UnitEnded(tokens)
-                    self.events.after(self._edge_us(effect), partial(self._feed_edge, ended))
+                    took_us = edge_unit_us(self.shape.profile, effect, is_centralized=self.shape.centralized)
+                    self.events.after(took_us, partial(self._feed_edge, ended))
                 case SendPiece():
                     self._send_piece(effect)
                 case DropUnit():
                     self.up.drop(effect.lane, effect.unit)
                 case Tell():
                     self.events.after(LOCAL_US, partial(self._from_edge, effect.message))
-
-    def _edge_us(self, effect: RunHead | RunTail) -> int:
-        profile, num_tokens = self.shape.profile, effect.row_stop - effect.row_start
-        is_head = isinstance(effect, RunHead)
-        if self.shape.centralized:
-            num_layers, times = (profile.num_layers, profile.cloud) if is_head else (0, profile.cloud)
-        else:
-            num_layers, times = (profile.head_layers if is_head else profile.tail_layers), profile.edge
-        is_step = effect.lane is Lane.DECODE
-        layer_us = times.step_us(num_tokens) if is_step else times.prefill_us(num_tokens)
-        draws_us = len(effect.draws) * profile.logits_row_us if isinstance(effect, RunTail) else 0.0
-        return max(1, round(profile.unit_us + num_layers * layer_us + draws_us))
 
     def _send_piece(self, effect: SendPiece) -> None:
         frame = FrameArrived(
@@ -243,21 +233,14 @@ class SimMesh:
         for effect in effects:
             match effect:
                 case RunSegment() | RunStep():
-                    self.events.after(self._cloud_us(effect), lambda: self._feed_cloud(UnitEnded()))
+                    took_us = cloud_unit_us(self.shape.profile, effect)
+                    self.events.after(took_us, lambda: self._feed_cloud(UnitEnded()))
                 case SendResult():
                     self._send_result(effect)
                 case DropUnit():
                     self.down.drop(effect.lane, effect.unit)
                 case Tell():
                     self._reports_down.send(Lane.DECODE, effect.message, num_bytes=TASK_BYTES)
-
-    def _cloud_us(self, effect: RunSegment | RunStep) -> int:
-        times = self.shape.profile.cloud
-        if isinstance(effect, RunStep):
-            work_us = effect.body.num_layers * times.step_us(effect.step.num_tokens)
-        else:
-            work_us = effect.segment.num_layers * times.prefill_us(effect.chunk.num_tokens)
-        return max(1, round(self.shape.profile.unit_us + work_us))
 
     def _send_result(self, effect: SendResult) -> None:
         num_rows = sum(row.num_tokens for row in effect.rows)
