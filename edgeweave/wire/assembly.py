@@ -3,6 +3,8 @@
 Knows which rows are there. Does not know lanes, nor who waits for the unit.
 """
 
+import numpy as np
+
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.nouns import DType
 from edgeweave.wire.frames import Frame
@@ -12,6 +14,7 @@ class Assembly:
     """One unit's `[num_rows, hidden]`, filled frame by frame in any order.
 
     The memory is taken at once: a caller that learned `num_rows` from a peer checks it against its largest unit first.
+    It is not cleared, which for a large chunk would hold up the whole process for milliseconds.
     """
 
     def __init__(self, unit: int, *, num_rows: int, row_bytes: int, dtype: DType) -> None:
@@ -19,7 +22,7 @@ class Assembly:
         self._num_rows = num_rows
         self._row_bytes = row_bytes
         self._dtype = dtype
-        self._buffer = bytearray(num_rows * row_bytes)
+        self._buffer = np.empty(num_rows * row_bytes, dtype=np.uint8).data
         self._is_there = bytearray(num_rows)  # one byte a row: 0 or 1
         self._num_missing = num_rows
 
@@ -38,8 +41,10 @@ class Assembly:
 
     @property
     def payload(self) -> memoryview:
-        """All rows, `[num_rows, hidden]`, writable; without a copy. Rows that are missing are zeros."""
-        return memoryview(self._buffer)
+        """All rows, `[num_rows, hidden]`, writable; without a copy. Only for a unit that is complete."""
+        if not self.is_complete:
+            raise ValueError(f"unit {self.unit} lacks {self._num_missing} of its {self._num_rows} rows")
+        return self._buffer
 
     def _check(self, frame: Frame) -> None:
         start, stop = frame.row_start, frame.row_stop

@@ -86,5 +86,8 @@ def test_a_frame_that_does_not_fit_the_unit_is_refused_and_changes_nothing(
     assembly.add(Frame(**first))  # type: ignore[arg-type]  # fields of a table
     with pytest.raises(ProtocolError, match=complaint):
         assembly.add(Frame(**{**first, **fields}))  # type: ignore[arg-type]  # fields of a table
-    assert assembly.payload == b"12345678" + bytes(8)
-    assert not assembly.is_complete
+    with pytest.raises(ValueError, match="unit 5 lacks 2 of its 4 rows"):
+        _ = assembly.payload
+    rest = {**first, "row_start": 2, "row_stop": 4, "payload": b"abcdefgh"}
+    assembly.add(Frame(**rest))  # type: ignore[arg-type]  # fields of a table
+    assert assembly.payload == b"12345678abcdefgh"
