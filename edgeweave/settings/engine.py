@@ -3,16 +3,21 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ByteSize, Field
+from pydantic import ByteSize, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from edgeweave.settings.common import CommonSettings
-from edgeweave.settings.values import Count, DeviceText, PositiveBytes, Seconds
+from edgeweave.settings.values import Count, DeviceText, OptionalText, PaceText, PositiveBytes, Seconds
 
 
 class EngineSettings(CommonSettings):
     """Model, device and memory of an engine."""
 
-    model: Path = Field(description="model folder, with config.json and safetensors files")
+    emulate: OptionalText = Field(
+        default=None,
+        description="instead of a model, a hardware profile whose times stand for computing: npu, or a YAML file",
+    )
+    model: Path | None = Field(default=None, description="model folder, with config.json and safetensors files")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32",
         description="element type of weights and hidden states: float32, bfloat16 or float16",
@@ -32,7 +37,23 @@ class EngineSettings(CommonSettings):
     frame_bytes: Annotated[int, Field(ge=4096, le=4 << 20)] = Field(
         default=262_144, description="largest payload of one hidden-state frame, in bytes, 4096 to 4194304"
     )
+    prefill_pace: PaceText = Field(
+        default="auto",
+        description="rate at which this engine sends prefill: auto, below what the link is seen to carry, so that decode "
+        "finds no queue; off; or Gbit/s",
+    )
     staging_bytes: PositiveBytes = Field(
         default=ByteSize(512 << 20),
         description="most hidden states that wait here for their turn, in bytes or as 512MiB",
     )
+
+    @field_validator("model")
+    @classmethod
+    def _model_or_profile(cls, model: Path | None, info: ValidationInfo) -> Path | None:
+        """Ask for exactly one of `model` and `emulate`."""
+        is_emulated = info.data.get("emulate") is not None
+        if model is None and not is_emulated:
+            raise PydanticCustomError("missing", "Field required")
+        if model is not None and is_emulated:
+            raise ValueError("emulate is set as well, and takes the place of a model; leave out one of them")
+        return model

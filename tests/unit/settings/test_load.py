@@ -47,6 +47,20 @@ def test_order(tmp_path: Path, file: str, environ: dict[str, str], flags: list[s
     assert load(EdgeSettings, argv, environ).threads == expected
 
 
+@pytest.mark.parametrize("settings", [EdgeSettings, CloudSettings])
+def test_an_engine_has_a_model_or_a_profile(settings: type[EdgeSettings | CloudSettings]) -> None:
+    """One of the two is required; both at once contradict each other, wherever they were written."""
+    assert load(settings, ["--emulate", "npu"], {}).model is None
+    assert load(settings, ["--model", "m"], {}).emulate is None
+    name = settings.section
+    with pytest.raises(InvalidSettingsError, match=rf"^{name}\.model: is required.*{name.upper()}__MODEL.*--model$"):
+        load(settings, [], {})
+    environ = {f"EDGEWEAVE_{name.upper()}__EMULATE": "npu"}
+    with pytest.raises(InvalidSettingsError, match=rf"^{name}\.model \(--model\): .*m'.* emulate is set as well"):
+        load(settings, ["--model", "m"], environ)
+    assert load(GatewaySettings, ["--model", "m"], environ).model == Path("m")
+
+
 def test_every_error_is_reported_at_once(tmp_path: Path) -> None:
     """One line for each wrong setting of any section and source: key, place, what is wrong, what is legal."""
     argv = _written(
