@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from edgeweave.clock import Clock
+from edgeweave.engine.parts import UnitTime, own_time
 from edgeweave.engine.port import Port
 from edgeweave.errors import EdgeweaveError, UnitFailedError
 from edgeweave.interleave.effects import RUNS, DropUnit, FreeKv, Tell, UnitEnded
@@ -41,10 +42,11 @@ CoreT = TypeVar("CoreT", bound=Core)
 class CoreRunner(ABC, Generic[CoreT]):
     """Runs one core. Everything here happens on the compute thread."""
 
-    def __init__(self, core: CoreT, *, port: Port, clock: Clock) -> None:
+    def __init__(self, core: CoreT, *, port: Port, clock: Clock, unit_time: UnitTime = own_time) -> None:
         self.core = core
         self.port = port
         self.clock = clock
+        self._unit_time = unit_time
 
     def take(self, event: Any) -> None:
         """Give the core a task."""
@@ -109,7 +111,8 @@ class CoreRunner(ABC, Generic[CoreT]):
 
     def _run(self, effect: Any) -> UnitEnded:
         try:
-            return UnitEnded(self.compute(effect))
+            with self._unit_time(effect):
+                return UnitEnded(self.compute(effect))
         except Exception as error:  # noqa: BLE001 - the border of a unit: whatever it is, only its sequences fail
             _log.error("unit_failed", unit=type(effect).__name__, exc_info=error)
             return UnitEnded(failure=_code_of(error))

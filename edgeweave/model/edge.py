@@ -10,22 +10,24 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from edgeweave.interleave.nouns import KvCapacity, Row, Segment
+from edgeweave.interleave.nouns import KvCapacity, Row, Sampling, Segment
 from edgeweave.interleave.split import Split
 from edgeweave.model.load import Placement, load_part
 from edgeweave.model.packed import PACK_FROM
 from edgeweave.model.part import Part
+from edgeweave.model.sampler import Sampler
 from edgeweave.model.sides import ModelFacts, Side
 
 
 class EdgeModel(Side):
-    """Embedding, head, tail and output head."""
+    """Embedding, head, tail, output head and sampler."""
 
     def __init__(self, facts: ModelFacts, part: Part, *, device: torch.device) -> None:
         super().__init__(facts, part.cache, device=device)
         self._part = part
         self._head = Segment(0, facts.body.start)
         self._tail = Segment(facts.body.stop, facts.num_layers)
+        self._sampler = Sampler()
 
     @torch.inference_mode()
     def run_head(self, rows: Sequence[Row], token_ids: Sequence[int]) -> Tensor:
@@ -39,6 +41,10 @@ class EdgeModel(Side):
         Returns float32 logits [len(final), vocab] of the last token of `rows[i]` for each i in `final`.
         """
         return self._part.finish(rows, hidden, self._tail, final=final).float()
+
+    def sample(self, logits: Tensor, samplings: Sequence[Sampling], indices: Sequence[int]) -> list[int]:
+        """Return a token id for each row of `logits` [rows, vocab], as `Sampler.sample` does."""
+        return self._sampler.sample(logits, samplings, indices)
 
 
 def load_edge(

@@ -1,14 +1,15 @@
 """What edge and cloud models have in common: facts about the model, and hidden states as bytes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from edgeweave.interleave.nouns import DType, Fingerprint, KvCapacity, Segment
+from edgeweave.interleave.nouns import DType, Fingerprint, KvCapacity, Row, Segment
 from edgeweave.model.cache import KvCache
 from edgeweave.model.dtypes import torch_dtype
+from edgeweave.model.live_rows import keep_live, spread_live
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ class Side:
     def body(self) -> Segment:
         """The layers of the cloud, in numbers of the whole model."""
         return self.facts.body
+
+    @property
+    def dtype(self) -> DType:
+        """Element type of hidden states on the lanes."""
+        return self.facts.dtype
 
     @property
     def num_layers(self) -> int:
@@ -116,6 +122,14 @@ class Side:
     def zeros(self, num_rows: int) -> Tensor:
         """Return hidden states of zeros, [num_rows, hidden]: those of rows that are skipped."""
         return torch.zeros(num_rows, self.hidden_size, dtype=self._dtype, device=self.device)
+
+    def live_of(self, hidden: Tensor, rows: Sequence[Row], live: Sequence[bool]) -> Tensor:
+        """Return the tensor rows of `hidden` [tokens, hidden] that are live: [live tokens, hidden]."""
+        return keep_live(hidden, rows, live)
+
+    def spread(self, computed: Tensor, rows: Sequence[Row], live: Sequence[bool]) -> Tensor:
+        """Return [tokens, hidden] of all rows from `computed` [live tokens, hidden]; zeros for the others."""
+        return spread_live(computed, rows, live)
 
     def payload_of(self, hidden: Tensor) -> memoryview:
         """Return the bytes of `hidden` [tokens, hidden], little endian, in row order, for a lane."""

@@ -1,29 +1,30 @@
 """The cloud engine's session on the compute thread: hidden states in, body, hidden states out.
 
-Knows tensors and the body of the model. The core says what runs when.
+Knows hidden states and the body of the model. The core says what runs when.
 """
 
-from typing import Any
+from typing import Any, Generic
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Arrival
+from edgeweave.engine.parts import CloudPart, HiddenT, UnitTime, live_rows, own_time
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.cloud_core import CloudCore
 from edgeweave.interleave.effects import DropUnit, RunSegment, RunStep, SendFailure, SendResult
 from edgeweave.interleave.nouns import Lane
-from edgeweave.model import CloudModel, Tensor
-from edgeweave.model.live_rows import live_rows, run_live, zero_skipped
 from edgeweave.wire.frames import Frame, UnitFailure
 
 
-class CloudRunner(CoreRunner[CloudCore]):
+class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
     """Runs segments and steps. `hidden` holds [tokens, hidden] of each unit that is here."""
 
-    def __init__(self, core: CloudCore, *, model: CloudModel, port: Port, clock: Clock) -> None:
-        super().__init__(core, port=port, clock=clock)
+    def __init__(
+        self, core: CloudCore, *, model: CloudPart[HiddenT], port: Port, clock: Clock, unit_time: UnitTime = own_time
+    ) -> None:
+        super().__init__(core, port=port, clock=clock, unit_time=unit_time)
         self._model = model
-        self._hidden: dict[tuple[Lane, int], Tensor] = {}
+        self._hidden: dict[tuple[Lane, int], HiddenT] = {}
 
     def take(self, event: Any) -> None:
         """Give the core a task, or a frame; with the last frame of a unit comes its hidden state."""
@@ -49,9 +50,9 @@ class CloudRunner(CoreRunner[CloudCore]):
         else:
             unit, rows, layers = (Lane.DECODE, effect.step.step), effect.step.rows, effect.body
         live = live_rows(rows, effect.live)
-        self._hidden[unit] = run_live(
-            self._hidden[unit], rows, effect.live, lambda hidden: self._model.run_segment(live, hidden, layers)
-        )
+        if live:
+            hidden = self._model.live_of(self._hidden[unit], rows, effect.live)
+            self._hidden[unit] = self._model.spread(self._model.run_segment(live, hidden, layers), rows, effect.live)
         return ()
 
     def send(self, effect: SendResult | SendFailure) -> None:
@@ -65,8 +66,8 @@ class CloudRunner(CoreRunner[CloudCore]):
             failure = UnitFailure(effect.sequences, effect.code)
             self.port.send(effect.lane, Frame(effect.unit, sent_us=now_us, failure=failure), b"")
             return
-        result = zero_skipped(hidden, effect.rows, effect.live)
-        frame = Frame(effect.unit, num_rows=len(result), dtype=self._model.facts.dtype, sent_us=now_us)
+        result = self._model.spread(self._model.live_of(hidden, effect.rows, effect.live), effect.rows, effect.live)
+        frame = Frame(effect.unit, num_rows=len(result), dtype=self._model.dtype, sent_us=now_us)
         self.port.send(effect.lane, frame, self._model.payload_of(result))
 
     def forget(self, effect: DropUnit) -> None:

@@ -4,9 +4,11 @@ Knows messages, streams and which session is served. A thin layer: the core deci
 """
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Staging
+from edgeweave.engine.parts import CloudPart, UnitTime, own_time
 from edgeweave.engine.port import Port
 from edgeweave.engine.session import EngineSession
 from edgeweave.engine.slot import SessionSlot
@@ -18,7 +20,6 @@ from edgeweave.interleave.cloud_work import CloudChunks
 from edgeweave.interleave.ledger import Ledger
 from edgeweave.interleave.nouns import Attached, Lane, Released, Timeline
 from edgeweave.interleave.plans import FIRST_PLAN
-from edgeweave.model import CloudModel
 from edgeweave.rpc.open_lane import OpenLane
 from edgeweave.rpc.status import Context, telling_errors
 from edgeweave.v1 import cloud_pb2 as pb
@@ -31,13 +32,21 @@ class CloudServicer:
     """Serves one session at a time for one site."""
 
     def __init__(
-        self, model: CloudModel, *, worker: Worker, clock: Clock, frame_bytes: int, staging_bytes: int
+        self,
+        model: CloudPart[Any],
+        *,
+        worker: Worker,
+        clock: Clock,
+        frame_bytes: int,
+        staging_bytes: int,
+        unit_time: UnitTime = own_time,
     ) -> None:
         self._model = model
         self._worker = worker
         self._clock = clock
         self._frame_bytes = frame_bytes
         self._staging_bytes = staging_bytes
+        self._unit_time = unit_time
         self._slot = SessionSlot()
 
     async def run_cloud_tasks(
@@ -70,7 +79,7 @@ class CloudServicer:
         self._slot.end(reason)
 
     def _create(self, attach: AttachCloud) -> EngineSession:
-        row_bytes, dtype = self._model.token_bytes, self._model.facts.dtype
+        row_bytes, dtype = self._model.token_bytes, self._model.dtype
         session = EngineSession(
             attach.session,
             engine="cloud",
@@ -81,7 +90,9 @@ class CloudServicer:
         )
         chunks = CloudChunks(max_early_rows=self._staging_bytes // row_bytes)
         core = CloudCore(self._model.body, FIRST_PLAN, Ledger(self._clock.now_us()), chunks=chunks)
-        session.begin(CloudRunner(core, model=self._model, port=Port.of(session), clock=self._clock))
+        session.begin(
+            CloudRunner(core, model=self._model, port=Port.of(session), clock=self._clock, unit_time=self._unit_time)
+        )
         return session
 
     def _attached(self) -> Attached:

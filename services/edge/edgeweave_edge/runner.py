@@ -1,35 +1,35 @@
 """The edge engine's session on the compute thread: tokens in, head, tail, sampled tokens out.
 
-Knows tensors, head, tail and sampler. The core says what runs when, and which rows a step has.
+Knows hidden states, head, tail and sampler. The core says what runs when, and which rows a step has.
 """
 
-from typing import Any
+from typing import Any, Generic
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Arrival
+from edgeweave.engine.parts import EdgePart, HiddenT, UnitTime, live_rows, own_time
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.edge_core import EdgeCore
 from edgeweave.interleave.effects import DropUnit, RunHead, RunTail, SendPiece
 from edgeweave.interleave.nouns import Lane
-from edgeweave.model import EdgeModel, Sampler, Tensor
-from edgeweave.model.live_rows import live_mask, live_rows, spread_live
 from edgeweave.wire.frames import Frame
 
 
-class EdgeRunner(CoreRunner[EdgeCore]):
+class EdgeRunner(CoreRunner[EdgeCore], Generic[HiddenT]):
     """Runs heads, tails and turnarounds.
 
     `_returned` holds [tokens, hidden] of units that came back; `_leaving` pieces that are about to be sent. An engine
     that holds all layers puts the output of the head where what comes back would be.
     """
 
-    def __init__(self, core: EdgeCore, *, model: EdgeModel, sampler: Sampler, port: Port, clock: Clock) -> None:
-        super().__init__(core, port=port, clock=clock)
+    def __init__(
+        self, core: EdgeCore, *, model: EdgePart[HiddenT], port: Port, clock: Clock, unit_time: UnitTime = own_time
+    ) -> None:
+        super().__init__(core, port=port, clock=clock, unit_time=unit_time)
         self._model = model
-        self._sampler = sampler
-        self._returned: dict[tuple[Lane, int], Tensor] = {}
-        self._leaving: dict[tuple[Lane, int], Tensor] = {}
+        self._returned: dict[tuple[Lane, int], HiddenT] = {}
+        self._leaving: dict[tuple[Lane, int], HiddenT] = {}
         self._sent_us: dict[tuple[Lane, int], int] = {}
 
     def take(self, event: Any) -> None:
@@ -69,14 +69,13 @@ class EdgeRunner(CoreRunner[EdgeCore]):
         live = live_rows(effect.rows, effect.live)
         if not live:
             return ()
-        hidden = self._returned[effect.lane, effect.unit][effect.row_start : effect.row_stop]
-        if len(live) < len(effect.rows):
-            hidden = hidden[live_mask(effect.rows, effect.live).to(hidden.device)]
+        back = self._returned[effect.lane, effect.unit][effect.row_start : effect.row_stop]
+        hidden = self._model.live_of(back, effect.rows, effect.live)
         place = {row: index for index, row in enumerate(live)}
         final = [place[effect.rows[draw.row]] for draw in effect.draws]
         logits = self._model.run_tail(live, hidden, final=final)
         samplings, indices = [d.sampling for d in effect.draws], [d.index for d in effect.draws]
-        return tuple(self._sampler.sample(logits, samplings, indices))
+        return tuple(self._model.sample(logits, samplings, indices))
 
     def send(self, effect: SendPiece) -> None:
         """Send a piece of a unit up its lane, while the next piece is computed.
@@ -91,7 +90,7 @@ class EdgeRunner(CoreRunner[EdgeCore]):
             effect.unit,
             row_start=effect.row_start,
             num_rows=effect.num_rows,
-            dtype=self._model.facts.dtype,
+            dtype=self._model.dtype,
             sent_us=sent_us,
             rows=effect.rows,
         )
@@ -114,13 +113,13 @@ class EdgeRunner(CoreRunner[EdgeCore]):
         self._leaving.clear()
         self._model.free_all()
 
-    def _head_of(self, effect: RunHead) -> Tensor:
+    def _head_of(self, effect: RunHead) -> HiddenT:
         live = live_rows(effect.rows, effect.live)
         if not live:
             return self._model.zeros(effect.row_stop - effect.row_start)
-        return spread_live(self._model.run_head(live, effect.token_ids), effect.rows, effect.live)
+        return self._model.spread(self._model.run_head(live, effect.token_ids), effect.rows, effect.live)
 
-    def _keep(self, effect: RunHead, piece: Tensor) -> None:
+    def _keep(self, effect: RunHead, piece: HiddenT) -> None:
         """Put a piece where what comes back would be: this engine holds all layers."""
         unit = (effect.lane, effect.unit)
         if len(piece) == effect.num_rows:

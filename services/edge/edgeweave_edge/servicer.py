@@ -5,11 +5,13 @@ Knows messages, streams and which session is served. A thin layer: the core deci
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import structlog
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Staging
+from edgeweave.engine.parts import EdgePart, UnitTime, own_time
 from edgeweave.engine.port import Port
 from edgeweave.engine.session import EngineSession
 from edgeweave.engine.slot import SessionSlot
@@ -20,7 +22,6 @@ from edgeweave.interleave.edge_core import EdgeCore
 from edgeweave.interleave.ledger import Ledger
 from edgeweave.interleave.nouns import Attached
 from edgeweave.interleave.plans import FIRST_PLAN
-from edgeweave.model import EdgeModel, Sampler
 from edgeweave.rpc.dialed_lane import LaneOptions
 from edgeweave.rpc.lanes import open_lanes
 from edgeweave.rpc.options import Keepalive
@@ -39,11 +40,20 @@ _log = structlog.get_logger(__name__)
 class EdgeServicer(EdgeServiceServicer):
     """Serves one session at a time."""
 
-    def __init__(self, model: EdgeModel, *, worker: Worker, clock: Clock, settings: EdgeSettings) -> None:
+    def __init__(
+        self,
+        model: EdgePart[Any],
+        *,
+        worker: Worker,
+        clock: Clock,
+        settings: EdgeSettings,
+        unit_time: UnitTime = own_time,
+    ) -> None:
         self._model = model
         self._worker = worker
         self._clock = clock
         self._settings = settings
+        self._unit_time = unit_time
         self._slot = SessionSlot()
 
     async def RunEdgeTasks(  # noqa: N802 - named by the contract
@@ -81,11 +91,13 @@ class EdgeServicer(EdgeServiceServicer):
             return
         options = LaneOptions(
             row_bytes=self._model.token_bytes,
-            dtype=self._model.facts.dtype,
+            dtype=self._model.dtype,
             max_chunk_tokens=attach.max_chunk_tokens,
             frame_bytes=self._settings.frame_bytes,
             keepalive=Keepalive(self._settings.keepalive_s, self._settings.keepalive_s),
             tls=self._settings.tls,
+            prefill_pace=self._settings.prefill_pace,
+            link_gbit=self._settings.link_gbit,
         )
         try:
             async with open_lanes(
@@ -117,7 +129,7 @@ class EdgeServicer(EdgeServiceServicer):
 
     def _create(self, attach: AttachEdge) -> EngineSession:
         row_bytes, settings = self._model.token_bytes, self._settings
-        staging = Staging(row_bytes=row_bytes, dtype=self._model.facts.dtype, largest_bytes=settings.staging_bytes)
+        staging = Staging(row_bytes=row_bytes, dtype=self._model.dtype, largest_bytes=settings.staging_bytes)
         session = EngineSession(
             attach.session,
             engine="edge",
@@ -132,8 +144,9 @@ class EdgeServicer(EdgeServiceServicer):
             piece_tokens=settings.head_piece_tokens,
             holds_body=attach.cloud_target is None,
         )
-        runner = EdgeRunner(core, model=self._model, sampler=Sampler(), port=Port.of(session), clock=self._clock)
-        session.begin(runner)
+        session.begin(
+            EdgeRunner(core, model=self._model, port=Port.of(session), clock=self._clock, unit_time=self._unit_time)
+        )
         return session
 
     def _attached(self) -> Attached:
