@@ -7,13 +7,15 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from edgeweave.clock import MonotonicClock
+from edgeweave.engine.parts import CloudPart, UnitTime, own_time
 from edgeweave.engine.serve import serve_engine
 from edgeweave.engine.worker import Worker
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.split import Split
-from edgeweave.model import CloudModel, kv_capacity_for, load_cloud, use_threads
 from edgeweave.rpc.cloud_service import CLOUD_SERVICE, cloud_service_handler
 from edgeweave.rpc.lane_servicer import LaneServicer
 from edgeweave.rpc.options import Keepalive
@@ -28,28 +30,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(CloudSettings, sys.argv[1:] if argv is None else argv, os.environ)
         configure_logging(settings.log_level, fmt=settings.log_format, service="cloud")
-        use_threads(settings.threads)
-        asyncio.run(_serve(settings, _load(settings)))
+        asyncio.run(_serve(settings, *_load(settings)))
     except EdgeweaveError as error:
         print(f"edgeweave cloud: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2
     return 0
 
 
-def _load(settings: CloudSettings) -> CloudModel:
+def _load(settings: CloudSettings) -> tuple[CloudPart[Any], UnitTime]:
+    """Return the body of the model, or what stands for it, and how long its units take."""
+    return _loaded(settings.model, settings) if settings.model is not None else _emulated(settings)
+
+
+def _emulated(settings: CloudSettings) -> tuple[CloudPart[Any], UnitTime]:
+    from edgeweave.emulated import ProfileTime, emulated_cloud, keep_exact_time  # noqa: PLC0415 (one of two is needed)
+
+    keep_exact_time()
+    part = emulated_cloud(settings)
+    return part, ProfileTime(part.facts.profile, is_centralized=False, clock=MonotonicClock())
+
+
+def _loaded(folder: Path, settings: CloudSettings) -> tuple[CloudPart[Any], UnitTime]:
+    from edgeweave.model import kv_capacity_for, load_cloud, use_threads  # noqa: PLC0415 (torch takes seconds)
+
+    use_threads(settings.threads)
     split = Split.parse(settings.split)
     kv = kv_capacity_for(
-        settings.model,
+        folder,
         split=split,
         edge=False,
         kv_bytes=settings.kv_bytes,
         dtype=settings.dtype,
         block_tokens=settings.block_tokens,
     )
-    return load_cloud(settings.model, split=split, dtype=settings.dtype, device=settings.device, kv=kv)
+    return load_cloud(folder, split=split, dtype=settings.dtype, device=settings.device, kv=kv), own_time
 
 
-async def _serve(settings: CloudSettings, model: CloudModel) -> None:
+async def _serve(settings: CloudSettings, model: CloudPart[Any], unit_time: UnitTime) -> None:
     clock = MonotonicClock()
     worker = Worker(clock=clock)
     servicer = CloudServicer(
@@ -58,10 +75,11 @@ async def _serve(settings: CloudSettings, model: CloudModel) -> None:
         clock=clock,
         frame_bytes=settings.frame_bytes,
         staging_bytes=settings.staging_bytes,
+        unit_time=unit_time,
     )
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, carries_lanes=True, tls=settings.tls)
-    lanes = LaneServicer(servicer.accept)
+    lanes = LaneServicer(servicer.accept, clock=clock, prefill_pace=settings.prefill_pace)
     server.add(CLOUD_SERVICE, cloud_service_handler(servicer.run_cloud_tasks, carry_frames=lanes.carry_frames))
     await serve_engine(server, service=CLOUD_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
 

@@ -8,13 +8,15 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from edgeweave.clock import MonotonicClock
+from edgeweave.engine.parts import EdgePart, UnitTime, own_time
 from edgeweave.engine.serve import serve_engine
 from edgeweave.engine.worker import Worker
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.split import Split
-from edgeweave.model import EdgeModel, kv_capacity_for, load_edge, use_threads
 from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.settings import EdgeSettings, load
@@ -32,31 +34,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(EdgeSettings, sys.argv[1:] if argv is None else argv, os.environ)
         configure_logging(settings.log_level, fmt=settings.log_format, service="edge")
-        use_threads(settings.threads)
-        asyncio.run(_serve(settings, _load(settings)))
+        asyncio.run(_serve(settings, *_load(settings)))
     except EdgeweaveError as error:
         print(f"edgeweave edge: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2
     return 0
 
 
-def _load(settings: EdgeSettings) -> EdgeModel:
+def _load(settings: EdgeSettings) -> tuple[EdgePart[Any], UnitTime]:
+    """Return the edge's share of the model, or what stands for it, and how long its units take."""
+    return _loaded(settings.model, settings) if settings.model is not None else _emulated(settings)
+
+
+def _emulated(settings: EdgeSettings) -> tuple[EdgePart[Any], UnitTime]:
+    from edgeweave.emulated import ProfileTime, emulated_edge, keep_exact_time  # noqa: PLC0415 (one of two is needed)
+
+    keep_exact_time()
+    part = emulated_edge(settings)
+    unit_time = ProfileTime(part.facts.profile, is_centralized=part.facts.split is None, clock=MonotonicClock())
+    return part, unit_time
+
+
+def _loaded(folder: Path, settings: EdgeSettings) -> tuple[EdgePart[Any], UnitTime]:
+    from edgeweave.model import kv_capacity_for, load_edge, use_threads  # noqa: PLC0415 (torch takes seconds)
+
+    use_threads(settings.threads)
     split = Split.parse(settings.split) if settings.split != ALL_LAYERS_HERE else None
     kv = kv_capacity_for(
-        settings.model,
+        folder,
         split=split,
         edge=True,
         kv_bytes=settings.kv_bytes,
         dtype=settings.dtype,
         block_tokens=settings.block_tokens,
     )
-    return load_edge(settings.model, split=split, dtype=settings.dtype, device=settings.device, kv=kv)
+    return load_edge(folder, split=split, dtype=settings.dtype, device=settings.device, kv=kv), own_time
 
 
-async def _serve(settings: EdgeSettings, model: EdgeModel) -> None:
+async def _serve(settings: EdgeSettings, model: EdgePart[Any], unit_time: UnitTime) -> None:
     clock = MonotonicClock()
     worker = Worker(clock=clock)
-    servicer = EdgeServicer(model, worker=worker, clock=clock, settings=settings)
+    servicer = EdgeServicer(model, worker=worker, clock=clock, settings=settings, unit_time=unit_time)
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, tls=settings.tls)
     server.add(EDGE_SERVICE, partial(add_EdgeServiceServicer_to_server, servicer))
