@@ -12,6 +12,7 @@ from rich.console import Console
 
 from edgeweave import __version__
 from edgeweave.cli.mesh_options import MeshOptions
+from edgeweave.cli.plan import ModelOptions, PlanOptions, run_plan
 from edgeweave.cli.serve import become_service, require_packages
 from edgeweave.cli.simulate import Question, run_sim
 from edgeweave.cli.up import run_up
@@ -65,6 +66,7 @@ def link(context: typer.Context) -> None:
 def up(  # noqa: PLR0913 (one parameter a flag)
     *,
     model: Annotated[Path | None, typer.Option(help="Model folder.")] = None,
+    emulate: Annotated[str | None, typer.Option(help="Instead of a model, hardware: npu, or a YAML file.")] = None,
     distance_km: Annotated[float, typer.Option(min=0, help="Fibre between site and cloud, in km.")] = 1000.0,
     rtt_ms: Annotated[float | None, typer.Option(min=0, help="Round trip in ms, instead of a distance.")] = None,
     bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, help="Rate of the link each way, in Gbit/s.")] = 10.0,
@@ -84,6 +86,7 @@ def up(  # noqa: PLR0913 (one parameter a flag)
     """Run site, link and cloud as processes on this machine, until Ctrl-C."""
     options = MeshOptions(
         model=model,
+        emulate=emulate,
         is_centralized=centralized,
         distance_km=distance_km,
         rtt_ms=rtt_ms,
@@ -134,6 +137,61 @@ def sim(  # noqa: PLR0913 (one parameter a flag)
         limit=limit,
     )
     run_sim(question, console=Console())
+
+
+@app.command()
+def plan(  # noqa: PLR0913 (one parameter a flag)
+    *,
+    load: Annotated[str, typer.Option(help="balanced, prefill-rich, prefill-only, decode-only, or a trace file.")],
+    profile: Annotated[str, typer.Option(help="Hardware with its model: npu, or a YAML file.")] = "npu",
+    model: Annotated[Path | None, typer.Option(help="Model folder with a config.json, instead of a profile.")] = None,
+    hardware: Annotated[str, typer.Option(help="For --model: a name, or a YAML file.")] = "ascend-910b",
+    edge_hardware: Annotated[str | None, typer.Option(help="For --model, at the site [as the cloud's]")] = None,
+    cloud_devices: Annotated[int, typer.Option(min=1, help="For --model: accelerators in the cloud.")] = 1,
+    edge_devices: Annotated[int, typer.Option(min=1, help="For --model: accelerators at the site.")] = 1,
+    split: Annotated[str, typer.Option(help="For --model: layers of head and tail at the site.")] = "1:1",
+    distance_km: Annotated[float, typer.Option(min=0, max=20_000, help="Fibre to the cloud, in km.")] = 1000.0,
+    bandwidth_gbit: Annotated[float, typer.Option(min=1e-6, max=1e6, help="Rate each way, in Gbit/s.")] = 10.0,
+    max_batch_size: Annotated[int, typer.Option(min=1, help="Most sequences of a step.")] = 64,
+    max_prefill_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a chunk.")] = 2048,
+    max_seq_len: Annotated[int, typer.Option(min=1, help="Most tokens of a sequence.")] = 32_768,
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one piece of a long prompt.")] = 2048,
+    max_loss_percent: Annotated[float, typer.Option(min=0, max=100, help="Loss that is accepted.")] = 5.0,
+    divide_by: Annotated[int, typer.Option(min=1, help="Divide the lengths of a trace by this.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Take this many requests of a trace [all]")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw loss over distance into this .svg or .png file.")] = None,
+    is_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Recommend a plan for a model, hardware, link and load, and say how far away the cloud may be."""
+    machines = (
+        ModelOptions(
+            folder=model,
+            hardware=hardware,
+            edge_hardware=edge_hardware,
+            cloud_devices=cloud_devices,
+            edge_devices=edge_devices,
+            split=split,
+        )
+        if model is not None
+        else None
+    )
+    options = PlanOptions(
+        profile=profile,
+        model=machines,
+        load=load,
+        distance_km=distance_km,
+        bandwidth_gbit=bandwidth_gbit,
+        max_batch_size=max_batch_size,
+        max_prefill_tokens=max_prefill_tokens,
+        max_seq_len=max_seq_len,
+        chunk_tokens=chunk_tokens,
+        max_loss_percent=max_loss_percent,
+        divide_by=divide_by,
+        limit=limit,
+        plot=plot,
+        is_json=is_json,
+    )
+    run_plan(options, console=Console(), progress=Console(stderr=True))
 
 
 @app.command()

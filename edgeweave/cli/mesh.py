@@ -78,10 +78,12 @@ class Mesh:
 
     @property
     def url(self) -> str:
-        """Where clients reach the gateway."""
-        named = self._commands.gateway.host
-        host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(named, named)  # noqa: S104 (read, not bound)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._commands.gateway.port}"
+        """Where clients reach the gateway; RuntimeError in a mesh without one."""
+        gateway = self._commands.gateway
+        if gateway is None:
+            raise RuntimeError("this mesh was started without a gateway; ask its scheduler by the SDK")
+        host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(gateway.host, gateway.host)  # noqa: S104 (read, not bound)
+        return f"http://{f'[{host}]' if ':' in host else host}:{gateway.port}"
 
     @property
     def scheduler_address(self) -> str:
@@ -136,7 +138,8 @@ class Mesh:
         }
         if LINK in self.processes:
             waits[LINK] = self.processes[LINK].first_line()
-        waits["gateway"] = until_page(f"{self.url}/ready")
+        if commands.gateway is not None:
+            waits["gateway"] = until_page(f"{self.url}/ready")
         return waits
 
     async def _stop(self, *, grace_s: float) -> None:

@@ -16,6 +16,7 @@ from edgeweave.child import child_command
 from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.errors import InvalidSettingsError, ModelNotFoundError
 from edgeweave.settings import CloudSettings, CommonSettings, EdgeSettings, GatewaySettings, SchedulerSettings, load
+from edgeweave.sim.loads import profile_named
 
 LOOPBACK = "127.0.0.1"
 LINK = "link"
@@ -30,7 +31,7 @@ class MeshCommands:
     """Commands by name, in the order of starting, and the settings of the services that others dial."""
 
     commands: Mapping[str, list[str]]
-    gateway: GatewaySettings
+    gateway: GatewaySettings | None
     scheduler: SchedulerSettings
     edge: EdgeSettings
     cloud: CloudSettings | None
@@ -42,14 +43,16 @@ def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshComma
     Raises:
         InvalidSettingsError: all that is wrong in options, file and variables; or the port of the gateway is taken.
         ModelNotFoundError: there is no model where one was named.
+        InvalidRequestError: there is no profile where one was named.
     """
     flags = _service_flags(options, iter(_free_addresses(5)))
-    if options.model is None and options.config is None and not any(name.endswith("__MODEL") for name in environ):
-        raise InvalidSettingsError("no model was named; give its folder by --model, or a settings file by --config")
+    _check_named(options, environ)
     gateway, scheduler, edge, cloud = _load_all(flags, environ)
-    for model in dict.fromkeys([gateway.model, edge.model, cloud.model if cloud else edge.model]):
+    models = [settings.model for settings in (gateway, edge, cloud) if settings is not None]
+    for model in dict.fromkeys(model for model in models if model is not None):
         _check_model(model)
-    _check_port(gateway.host, gateway.port)
+    if gateway is not None:
+        _check_port(gateway.host, gateway.port)
     commands = {
         name: child_command(options.modules.get(name, "edgeweave.link"), *words, core=_core(name, options))
         for name, words in flags.items()
@@ -61,14 +64,15 @@ def _service_flags(options: MeshOptions, addresses: Iterator[str]) -> dict[str, 
     """Return the flags of each part; what was not asked for is left out, and so left to the file."""
     edge, scheduler = next(addresses), next(addresses)
     model = {"config": options.config, "model": options.model}
+    engine = {**model, "emulate": options.emulate, "dtype": options.dtype}
     flags: dict[str, list[str]] = {}
     cloud_target = "none"
     if not options.is_centralized:
         cloud, cloud_target = next(addresses), next(addresses)
-        flags["cloud"] = _words(listen=cloud, split=options.split, dtype=options.dtype, **model)
+        flags["cloud"] = _words(listen=cloud, split=options.split, **engine)
         flags[LINK] = _link_words(options, listen=cloud_target, target=cloud)
     split = "none" if options.is_centralized else options.split
-    flags["edge"] = _words(listen=edge, split=split, dtype=options.dtype, **model)
+    flags["edge"] = _words(listen=edge, split=split, **engine)
     flags["scheduler"] = _words(
         listen=scheduler,
         edge=edge,
@@ -80,8 +84,9 @@ def _service_flags(options: MeshOptions, addresses: Iterator[str]) -> dict[str, 
         num_segments=options.num_segments,
         config=options.config,
     )
-    port = next(addresses).rpartition(":")[2] if options.port == 0 else options.port
-    flags["gateway"] = _words(scheduler=scheduler, port=port, **model)
+    if options.has_gateway:
+        port = next(addresses).rpartition(":")[2] if options.port == 0 else options.port
+        flags["gateway"] = _words(scheduler=scheduler, port=port, **model)
     return {name: [*words, *options.extra_flags.get(name, ())] for name, words in flags.items()}
 
 
@@ -106,7 +111,7 @@ def _core(name: str, options: MeshOptions) -> int | None:
 
 def _load_all(
     flags: Mapping[str, list[str]], environ: Mapping[str, str]
-) -> tuple[GatewaySettings, SchedulerSettings, EdgeSettings, CloudSettings | None]:
+) -> tuple[GatewaySettings | None, SchedulerSettings, EdgeSettings, CloudSettings | None]:
     """Return the settings that the services will find; the errors of all of them come together."""
     lines: list[str] = []
     loaded: list[CommonSettings | None] = []
@@ -116,8 +121,13 @@ def _load_all(
         except InvalidSettingsError as error:
             lines += str(error).splitlines()
     match loaded:
-        case [GatewaySettings() as gateway, SchedulerSettings() as scheduler, EdgeSettings() as edge, cloud]:
-            return gateway, scheduler, edge, cloud if isinstance(cloud, CloudSettings) else None
+        case [
+            GatewaySettings() | None as gateway,
+            SchedulerSettings() as scheduler,
+            EdgeSettings() as edge,
+            CloudSettings() | None as cloud,
+        ] if not lines:
+            return gateway, scheduler, edge, cloud
         case _:
             raise InvalidSettingsError("\n".join(_first_of_each_flag(lines)))
 
@@ -129,6 +139,16 @@ def _first_of_each_flag(lines: Sequence[str]) -> list[str]:
         flag = _FLAG_OF_LINE.search(line)
         firsts.setdefault(flag[0] if flag else line, line)
     return list(firsts.values())
+
+
+def _check_named(options: MeshOptions, environ: Mapping[str, str]) -> None:
+    """Check that there is something to serve."""
+    if options.emulate is not None:
+        profile_named(options.emulate)
+    elif options.model is None and options.config is None and not any(name.endswith("__MODEL") for name in environ):
+        raise InvalidSettingsError(
+            "no model was named; give its folder by --model, a profile by --emulate, or a settings file by --config"
+        )
 
 
 def _check_model(folder: Path) -> None:

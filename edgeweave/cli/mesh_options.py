@@ -21,11 +21,15 @@ SERVICE_MODULES = {
 class MeshOptions:
     """Four services and a link. What is None is left to the settings file, the variables and the defaults.
 
-    `rtt_ms`, a round trip, takes the place of `distance_km`. `port` 0 takes a free one. `extra_flags` go to the
-    service of their key as they are. `modules` says what runs as which service.
+    `emulate`, a hardware profile, takes the place of `model`. Then there is no text and so no gateway; the SDK asks the
+    scheduler, as it does where `with_gateway` is false. `rtt_ms`, a round trip, takes the place of `distance_km`.
+    `port` 0 takes a free one. `extra_flags` go to the service of their key as they are. `modules` says what runs as
+    which service.
     """
 
     model: Path | None = None
+    emulate: str | None = None
+    with_gateway: bool = True
     is_centralized: bool = False
     distance_km: float = 1000.0
     rtt_ms: float | None = None
@@ -49,8 +53,12 @@ class MeshOptions:
         """Refuse what contradicts itself.
 
         Raises:
-            InvalidSettingsError: a split of one place.
+            InvalidSettingsError: a split of one place, or a model beside a profile.
         """
+        if self.model is not None and self.emulate is not None:
+            raise InvalidSettingsError(
+                f"--emulate {self.emulate}: takes the place of a model; leave out --model or --emulate"
+            )
         if self.is_centralized and self.split not in (None, "none"):
             raise InvalidSettingsError(
                 f"--split {self.split}: a centralized mesh is not cut; leave out --split or --centralized"
@@ -59,4 +67,12 @@ class MeshOptions:
     @property
     def services(self) -> tuple[str, ...]:
         """Names of the services, in the order in which others depend on them."""
-        return tuple(name for name in self.modules if name != "cloud" or not self.is_centralized)
+        without = {"cloud"} if self.is_centralized else set()
+        if not self.has_gateway:
+            without.add("gateway")
+        return tuple(name for name in self.modules if name not in without)
+
+    @property
+    def has_gateway(self) -> bool:
+        """Whether HTTP is served: without a model there is no tokenizer for it."""
+        return self.with_gateway and self.emulate is None

@@ -52,7 +52,8 @@ async def _serve(options: MeshOptions, *, console: Console, is_verbose: bool) ->
         async with Mesh.start(options, tell=tell, on_line=show if is_verbose else None) as mesh:
             status.stop()
             console.print(f"{'gRPC':10}{mesh.scheduler_address}, for the SDK", highlight=False)
-            console.print(f"[bold]{mesh.url}[/] serves after {time.monotonic() - begin_s:.1f} s; Ctrl-C stops it")
+            where = mesh.url if options.has_gateway else "the scheduler"
+            console.print(f"[bold]{where}[/] serves after {time.monotonic() - begin_s:.1f} s; Ctrl-C stops it")
             ended = await mesh.first_end()
             console.print(f"{ended.ending}; the rest is stopped. Its last lines:")
             for line in ended.lines[-_SHOWN_LINES:]:

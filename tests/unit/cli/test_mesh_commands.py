@@ -9,7 +9,7 @@ import pytest
 
 from edgeweave.cli.mesh_commands import mesh_commands
 from edgeweave.cli.mesh_options import MeshOptions
-from edgeweave.errors import InvalidSettingsError, ModelNotFoundError
+from edgeweave.errors import InvalidRequestError, InvalidSettingsError, ModelNotFoundError
 
 
 @pytest.fixture
@@ -95,5 +95,34 @@ def test_one_mistake_is_one_line(model: Path) -> None:
 
 def test_no_model_at_all_is_one_line() -> None:
     """It is not said once more for each service."""
-    with pytest.raises(InvalidSettingsError, match=r"^no model was named; .* --model, .* --config$"):
+    with pytest.raises(InvalidSettingsError, match=r"^no model was named; .* --model, .* --emulate, .* --config$"):
         mesh_commands(MeshOptions(port=0), {})
+
+
+def test_an_emulated_mesh_has_engines_and_no_gateway() -> None:
+    """A profile takes the place of the model, which the gateway would need for its text."""
+    mesh = mesh_commands(MeshOptions(emulate="npu"), {})
+    assert list(mesh.commands) == ["cloud", "link", "edge", "scheduler"]
+    assert mesh.gateway is None
+    assert mesh.cloud is not None
+    assert (mesh.edge.emulate, mesh.cloud.emulate, mesh.edge.model) == ("npu", "npu", None)
+    assert list(mesh_commands(MeshOptions(emulate="npu", is_centralized=True), {}).commands) == ["edge", "scheduler"]
+
+
+def test_a_mesh_with_a_model_can_do_without_a_gateway(model: Path) -> None:
+    """The SDK asks the scheduler; nobody takes the port of HTTP."""
+    options = MeshOptions(model=model, with_gateway=False)
+    assert list(mesh_commands(options, {}).commands) == ["cloud", "link", "edge", "scheduler"]
+    assert options.services == ("cloud", "edge", "scheduler")
+
+
+def test_what_cannot_be_emulated_is_found_before_anything_starts(model: Path, tmp_path: Path) -> None:
+    """A profile that does not exist, and a model beside a profile, by flag or in the file."""
+    with pytest.raises(InvalidRequestError, match="profile 'tpu' is neither a file nor one of npu"):
+        mesh_commands(MeshOptions(emulate="tpu"), {})
+    with pytest.raises(InvalidSettingsError, match=r"^--emulate npu: takes the place of a model"):
+        MeshOptions(emulate="npu", model=model)
+    config = tmp_path / "site.yaml"
+    config.write_text(f"common: {{model: {model}}}\n", encoding="utf-8")
+    with pytest.raises(InvalidSettingsError, match="emulate is set as well, and takes the place of a model"):
+        mesh_commands(MeshOptions(emulate="npu", config=config), {})

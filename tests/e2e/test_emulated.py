@@ -1,0 +1,70 @@
+"""A mesh of real processes with emulated engines: the real protocol and bytes, and tokens that prove what they did."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+import pytest_asyncio
+
+from edgeweave import Client
+from edgeweave.cli.mesh import Mesh
+from edgeweave.cli.mesh_options import MeshOptions
+from edgeweave.emulated import reference_tokens
+from edgeweave.interleave.nouns import PlanKind
+from edgeweave.sim.profile import NPU
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NUM_TOKENS = 12
+DISTANCE_KM = 1000.0
+SCHEDULER_FLAGS = ("--chunk-tokens", "96", "--max-prefill-tokens", "192")
+
+
+def prompts(num_prompts: int, *, seed: int) -> list[list[int]]:
+    rng = random.Random(seed)  # noqa: S311 - prompts, no secrets
+    return [[rng.randrange(1 << 17) for _ in range(rng.randint(16, 256))] for _ in range(num_prompts)]
+
+
+async def answer(client: Client, prompt: Sequence[int]) -> list[int]:
+    deltas = client.generate(prompt, max_tokens=NUM_TOKENS)
+    return [token_id async for delta in deltas for token_id in delta.token_ids]
+
+
+def reference(prompt: Sequence[int]) -> list[int]:
+    return reference_tokens(prompt, NUM_TOKENS, num_layers=NPU.num_layers)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def client() -> AsyncIterator[Client]:
+    """A client of a mesh of the NPU profile at 1,000 km."""
+    options = MeshOptions(emulate="npu", distance_km=DISTANCE_KM, extra_flags={"scheduler": SCHEDULER_FLAGS})
+    async with Mesh.start(options) as mesh, Client(mesh.scheduler_address) as client:
+        assert sorted(mesh.processes) == ["cloud", "edge", "link", "scheduler"]
+        with pytest.raises(RuntimeError, match="without a gateway"):
+            _ = mesh.url
+        yield client
+
+
+@pytest.mark.parametrize("kind", [PlanKind.TWO_P_ONE_D, PlanKind.ADAPTIVE])
+async def test_twelve_requests_at_once_get_their_tokens(client: Client, kind: PlanKind) -> None:
+    """Chunks, segments, steps and the link change nothing of what each prompt gives alone; the cloud saw real bytes."""
+    await client.set_plan(kind)
+    asked = prompts(12, seed=kind)
+    answers = await asyncio.gather(*(answer(client, prompt) for prompt in asked))
+    assert answers == [reference(prompt) for prompt in asked]
+    async for state in client.watch_mesh(interval_s=0.02):
+        assert state.cloud is not None
+        if state.num_running or state.cloud.received_bytes < sum(map(len, asked)) * NPU.token_bytes:
+            continue
+        assert state.rtt_us > 2 * DISTANCE_KM * 4.9
+        assert state.num_departures == 0
+        break
+
+
+async def test_one_place_gives_the_same_tokens() -> None:
+    """Centralized, the edge engine is the whole model: no cloud, no lane, the same reference."""
+    options = MeshOptions(emulate="npu", is_centralized=True)
+    (prompt,) = prompts(1, seed=1)
+    async with Mesh.start(options) as mesh, Client(mesh.scheduler_address) as client:
+        assert await answer(client, prompt) == reference(prompt)
