@@ -1,0 +1,61 @@
+"""One question to the simulator: this model on this hardware, this load, over this link.
+
+Knows how a case becomes the shape of a mesh. Does not know which plan is wanted.
+"""
+
+from dataclasses import dataclass, replace
+
+from edgeweave.interleave.limits import Limits
+from edgeweave.interleave.nouns import PlanKind
+from edgeweave.interleave.plans import PlanRequest
+from edgeweave.link.profile import LinkProfile
+from edgeweave.sim.ceiling import Ceiling, ceiling
+from edgeweave.sim.demand import Demand
+from edgeweave.sim.load import Load
+from edgeweave.sim.mesh import Shape
+from edgeweave.sim.profile import Profile
+from edgeweave.sim.run import Outcome, simulate
+
+ONE_PLACE_PIECES = (256, 1024)
+"""Tokens of a prefill piece that one place is tried with, besides whole chunks: it is compared at its best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A model on hardware, a load, the limits of the scheduler, and a link of `distance_km` with `gbit_per_s`."""
+
+    profile: Profile
+    load: Load
+    limits: Limits
+    distance_km: float
+    gbit_per_s: float
+
+    def at(self, distance_km: float) -> "Case":
+        """Return the same case at another distance."""
+        return replace(self, distance_km=distance_km)
+
+    @property
+    def demand(self) -> Demand:
+        """What the load asks of the hardware."""
+        return Demand.of(self.load, profile=self.profile, limits=self.limits)
+
+    @property
+    def ceiling(self) -> Ceiling:
+        """The most that any order of work gives at this distance."""
+        shape = self._shape(PlanRequest(PlanKind.SERIAL))
+        return ceiling(self.demand, one_way_us=shape.one_way_us or 0, bytes_per_us=shape.bytes_per_us)
+
+    def simulate(self, plan: PlanRequest) -> Outcome:
+        """Serve the load under `plan`."""
+        return simulate(self._shape(plan), self.load)
+
+    def simulate_one_place(self) -> Outcome:
+        """Serve the load with all layers on one engine: the best of small, larger and whole pieces of prefill."""
+        shape = replace(self._shape(PlanRequest(PlanKind.ONE_P_ONE_D)), one_way_us=None)
+        pieces = sorted({*ONE_PLACE_PIECES, self.limits.max_prefill_tokens})
+        outcomes = [simulate(replace(shape, piece_tokens=tokens), self.load) for tokens in pieces]
+        return max(outcomes, key=lambda outcome: outcome.tokens_per_s)
+
+    def _shape(self, plan: PlanRequest) -> Shape:
+        link = LinkProfile.of_distance(self.distance_km, gbit_per_s=self.gbit_per_s)
+        return Shape(self.profile, plan, self.limits, round(link.delay_ns / 1000), link.bytes_per_s / 1e6)
