@@ -17,6 +17,7 @@ _EXTRAS = {
     "gateway": ("gateway", ("fastapi", "uvicorn", "tokenizers", "jinja2")),
     "edge": ("engine", ("torch", "transformers", "safetensors", "numpy")),
     "cloud": ("engine", ("torch", "transformers", "safetensors", "numpy")),
+    "plan --plot": ("plot", ("matplotlib",)),
 }
 
 
@@ -32,7 +33,7 @@ def become_service(service: str, arguments: Sequence[str]) -> NoReturn:
 
 
 def require_packages(part: str) -> None:
-    """Check that what a service or the demo needs is installed.
+    """Check that what a service, the demo or a plot needs is installed.
 
     Raises:
         InvalidSettingsError: packages are missing; names the extra that brings them.
