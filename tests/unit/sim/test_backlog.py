@@ -13,7 +13,6 @@ def trace(num_requests: int, *, prompt_tokens: int = 100) -> Load:
 def test_a_short_load_that_comes_at_once_stays_as_it_is() -> None:
     """So what is planned is what `edgeweave sim` shows."""
     for name in LOADS:
-        assert as_backlog(load_named(name), max_batch_size=8) is not None
         assert as_backlog(load_named(name), max_batch_size=8) == load_named(name)
 
 
@@ -34,8 +33,11 @@ def test_a_sample_is_taken_from_the_whole_trace() -> None:
 
 
 def test_a_large_batch_is_filled_several_times() -> None:
-    assert len(as_backlog(trace(12_000, prompt_tokens=1), max_batch_size=64).arrivals) < ENOUGH_REQUESTS * BATCHES
-    assert len(as_backlog(trace(300), max_batch_size=60).arrivals) >= 60 * BATCHES / 2
+    """Else a run would be all filling and emptying."""
+    load = Load("even", (Arrival(0, 100, 10),) * 12_000)
+    num_requests = len(as_backlog(load, max_batch_size=64).arrivals)
+    assert 0.9 * BATCHES * 64 < num_requests <= BATCHES * 64
+    assert num_requests > ENOUGH_REQUESTS
 
 
 def test_long_prompts_are_fewer() -> None:
