@@ -4,10 +4,10 @@ Knows the values and their message. Does not know how they come about.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
-from edgeweave.interleave.nouns import BubbleCause, Plan
+from edgeweave.interleave.nouns import BubbleCause, Plan, Stage
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.wire.fields import enum_field
 from edgeweave.wire.tasks import plan_of
@@ -23,8 +23,16 @@ class SessionState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class UnitSum:
+    """Units of one stage and one number of rows: how many ran, and their time."""
+
+    num_units: int
+    total_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineState:
-    """Sums of one engine since the start of its session."""
+    """Sums of one engine since the start of its session; `units` by stage and number of rows."""
 
     busy_us: int
     bubbles_us: Mapping[BubbleCause, int]
@@ -35,6 +43,7 @@ class EngineState:
     num_free_blocks: int
     received_bytes: int
     sent_bytes: int
+    units: Mapping[tuple[Stage, int], UnitSum] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +113,8 @@ def _engine_state_of(message: pb.EngineState) -> EngineState:
         num_free_blocks=message.num_free_blocks,
         received_bytes=message.received_bytes,
         sent_bytes=message.sent_bytes,
+        units={
+            (enum_field(sum_, "stage", kind=Stage), sum_.num_rows): UnitSum(sum_.num_units, sum_.total_us)
+            for sum_ in message.units
+        },
     )

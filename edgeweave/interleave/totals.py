@@ -6,14 +6,22 @@ Knows the definition of the hidden share. Gets all numbers from reports of the e
 from dataclasses import dataclass, field
 
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import BubbleCause, Timeline
+from edgeweave.interleave.nouns import BubbleCause, Stage, Timeline, UnitRan
 
 NOT_HIDDEN = (BubbleCause.AWAIT_DECODE_HIDDEN, BubbleCause.AWAIT_PREFILL_HIDDEN, BubbleCause.LINK)
 
 
 @dataclass(slots=True)
+class UnitTotal:
+    """Units of one kind: how many ran, and their time in microseconds."""
+
+    num_units: int = 0
+    total_us: int = 0
+
+
+@dataclass(slots=True)
 class EngineTotals:
-    """Sums of one engine, in microseconds, units, rows and bytes."""
+    """Sums of one engine, in microseconds, units, rows and bytes; `units` by stage and number of rows."""
 
     busy_us: int = 0
     idle_us: int = 0
@@ -22,6 +30,7 @@ class EngineTotals:
     num_skipped_rows: int = 0
     received_bytes: int = 0
     sent_bytes: int = 0
+    units: dict[tuple[Stage, int], UnitTotal] = field(default_factory=dict)
 
     def add(self, timeline: Timeline) -> None:
         """Add one report."""
@@ -34,6 +43,13 @@ class EngineTotals:
         for bubble in timeline.bubbles:
             length_us = bubble.end_us - bubble.begin_us
             self.bubbles_us[bubble.cause] = self.bubbles_us.get(bubble.cause, 0) + length_us
+        for ran in timeline.ran:
+            self._add_unit(ran)
+
+    def _add_unit(self, ran: UnitRan) -> None:
+        total = self.units.setdefault((ran.stage, ran.num_rows), UnitTotal())
+        total.num_units += 1
+        total.total_us += ran.end_us - ran.begin_us
 
 
 @dataclass(slots=True)

@@ -266,6 +266,7 @@ class EngineState(_message.Message):
     NUM_FREE_BLOCKS_FIELD_NUMBER: _builtins.int
     RECEIVED_BYTES_FIELD_NUMBER: _builtins.int
     SENT_BYTES_FIELD_NUMBER: _builtins.int
+    UNITS_FIELD_NUMBER: _builtins.int
     busy_us: _builtins.int
     """Time in which units ran."""
     idle_us: _builtins.int
@@ -286,6 +287,10 @@ class EngineState(_message.Message):
     def bubbles(self) -> _containers.RepeatedCompositeFieldContainer[Global___BubbleSum]:
         """Bubbles by cause."""
 
+    @_builtins.property
+    def units(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitSum]:
+        """Times of units by stage and rows."""
+
     def __init__(
         self,
         *,
@@ -298,14 +303,49 @@ class EngineState(_message.Message):
         num_free_blocks: _builtins.int = ...,
         received_bytes: _builtins.int = ...,
         sent_bytes: _builtins.int = ...,
+        units: _abc.Iterable[Global___UnitSum] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubbles", b"bubbles", "busy_us", b"busy_us", "idle_us", b"idle_us", "num_blocks", b"num_blocks", "num_free_blocks", b"num_free_blocks", "num_skipped_rows", b"num_skipped_rows", "num_units", b"num_units", "received_bytes", b"received_bytes", "sent_bytes", b"sent_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubbles", b"bubbles", "busy_us", b"busy_us", "idle_us", b"idle_us", "num_blocks", b"num_blocks", "num_free_blocks", b"num_free_blocks", "num_skipped_rows", b"num_skipped_rows", "num_units", b"num_units", "received_bytes", b"received_bytes", "sent_bytes", b"sent_bytes", "units", b"units"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EngineState: _TypeAlias = EngineState  # noqa: Y015
+
+@_typing.final
+class UnitSum(_message.Message):
+    """Units of one stage with one number of rows."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    NUM_ROWS_FIELD_NUMBER: _builtins.int
+    NUM_UNITS_FIELD_NUMBER: _builtins.int
+    TOTAL_US_FIELD_NUMBER: _builtins.int
+    stage: _common_pb2.Stage.ValueType
+    """The stage."""
+    num_rows: _builtins.int
+    """Rows of each of them that were not skipped."""
+    num_units: _builtins.int
+    """How many ran."""
+    total_us: _builtins.int
+    """Their time."""
+    def __init__(
+        self,
+        *,
+        stage: _common_pb2.Stage.ValueType = ...,
+        num_rows: _builtins.int = ...,
+        num_units: _builtins.int = ...,
+        total_us: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["num_rows", b"num_rows", "num_units", b"num_units", "stage", b"stage", "total_us", b"total_us"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitSum: _TypeAlias = UnitSum  # noqa: Y015
 
 @_typing.final
 class BubbleSum(_message.Message):

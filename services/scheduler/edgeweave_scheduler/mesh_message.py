@@ -60,4 +60,13 @@ def _engine_message(totals: EngineTotals, account: Account) -> pb.EngineState:
         num_free_blocks=account.num_free,
         received_bytes=totals.received_bytes,
         sent_bytes=totals.sent_bytes,
+        units=[
+            pb.UnitSum(
+                stage=common_pb2.Stage.ValueType(stage),
+                num_rows=num_rows,
+                num_units=total.num_units,
+                total_us=total.total_us,
+            )
+            for (stage, num_rows), total in sorted(totals.units.items())
+        ],
     )

@@ -65,6 +65,8 @@ async def test_every_microsecond_row_byte_and_block_is_accounted_for(split: str)
         for engine in _engines(state):
             assert engine.num_skipped_rows == 0
             assert engine.num_free_blocks == engine.num_blocks
+            assert sum(unit.num_units for unit in engine.units.values()) == engine.num_units
+            assert sum(unit.total_us for unit in engine.units.values()) == engine.busy_us
         for side, engine in zip(mesh.sides, _engines(state), strict=True):
             _check_time(mesh.driver.timelines[side])
             told_us = engine.busy_us + sum(engine.bubbles_us.values()) + engine.idle_us
