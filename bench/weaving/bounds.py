@@ -1,0 +1,79 @@
+"""The bound of a cell: the most that the split could give there, from step times of its own runs.
+
+Knows which units make up the work of each place. The formula is in `edgeweave.sim.bounds`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from edgeweave.interleave.nouns import Stage
+from edgeweave.sim.bounds import Work, bound, decode_only_bound
+from weaving.loads import BenchLoad, Steady
+from weaving.run import Run
+from weaving.steady import Costs
+from weaving.step_times import StepTimes, merged
+
+LINK_BYTES_PER_US = 1250.0
+"""10 Gbit/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceTimes:
+    """What a load takes on the engine that has the body, when nothing waits: all its prefill, and steps by rows."""
+
+    prefill_us: float
+    steps: StepTimes
+
+    def work_us(self, load: BenchLoad) -> float:
+        """Return the time of the whole load, every step at full batch."""
+        if not load.num_later_tokens:
+            return self.prefill_us
+        num_steps = load.num_later_tokens / load.max_batch_size
+        return self.prefill_us + num_steps * self.steps.step_us(load.max_batch_size)
+
+    def costs(self, load: BenchLoad) -> Costs:
+        """Return what a token takes."""
+        later_us = self.steps.step_us(load.max_batch_size) / load.max_batch_size if load.num_later_tokens else 0.0
+        return Costs(self.prefill_us / load.num_prompt_tokens, later_us)
+
+
+def place_times(runs: Sequence[Run]) -> PlaceTimes:
+    """Return the times of the engine that has the body, over runs of one load on one kind of mesh."""
+    stages = (Stage.SEGMENT,) if runs[0].use.cloud is not None else (Stage.HEAD, Stage.TAIL)
+    prefill_us = mean(run.use.body.stage_us(*stages) for run in runs)
+    return PlaceTimes(prefill_us, StepTimes(merged(*(run.steps for run in runs))))
+
+
+def cell_bound(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> float:
+    """Return the highest ratio to one place for runs of the split, by their own times."""
+    cloud = place_times(runs)
+    if load.steady is Steady.DECODE:
+        batch = load.max_batch_size
+        return decode_only_bound(
+            one_place.steps.step_us(batch),
+            cloud.steps.step_us,
+            num_rows=batch,
+            decode_return_us=decode_return_us(load, runs),
+        )
+    return bound(cell_work(load, one_place, runs))
+
+
+def cell_work(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> Work:
+    """Return what the load takes here and in one place, when nothing waits."""
+    cloud = place_times(runs)
+    return Work(
+        centralized_us=one_place.work_us(load),
+        body_us=cloud.work_us(load),
+        body_prefill_us=cloud.prefill_us,
+        num_steps=load.num_later_tokens / load.max_batch_size,
+        decode_return_us=decode_return_us(load, runs) if load.num_later_tokens else 0.0,
+    )
+
+
+def decode_return_us(load: BenchLoad, runs: Sequence[Run]) -> float:
+    """Return how long a step of a full batch is outside the cloud: round trip, turnaround, and its bytes both ways."""
+    turnarounds = StepTimes(merged(*(run.use.edge.rows(Stage.TURNAROUND) for run in runs)))
+    rtt_us = mean(run.use.rtt_us for run in runs)
+    token_bytes = mean(run.use.hidden_bytes for run in runs) / (load.num_prompt_tokens + load.num_later_tokens)
+    return rtt_us + turnarounds.step_us(load.max_batch_size) + load.max_batch_size * token_bytes / LINK_BYTES_PER_US

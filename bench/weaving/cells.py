@@ -1,0 +1,178 @@
+"""The cells of a table: what each variant gave at each distance, beside one place and beside its bound.
+
+Knows which runs are compared. Does not know how a table looks.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean, median
+
+from edgeweave.interleave.nouns import BubbleCause
+from weaving.answers import Latency, good_share, tokens_per_s
+from weaving.bounds import PlaceTimes, cell_bound, cell_work, place_times
+from weaving.loads import BenchLoad
+from weaving.places import Place
+from weaving.ratios import Ratio, paired
+from weaving.run import Run
+from weaving.steady import Costs, steady_tokens_per_s, steady_window
+
+SERIAL = "serial"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The largest part of a run's open time that a perfect order would not have spent, and what it went to."""
+
+    cause: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One variant at one place. Throughputs and latencies are medians over its runs.
+
+    `ratio` and `steady` compare with the best of one place, `over_serial` with plan serial at the same distance.
+    What does not apply is `None`: a bound in one place, a steady state of a run that is too short.
+    """
+
+    place: Place
+    variant: str
+    num_runs: int
+    tokens_per_s: float
+    latency: Latency
+    busy_share: float
+    bubbles: Mapping[BubbleCause, float]
+    cpu: Mapping[str, float]
+    ratio: Ratio | None = None
+    steady: Ratio | None = None
+    bound: float | None = None
+    over_serial: Ratio | None = None
+    goodput: Ratio | None = None
+    loss: Loss | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All cells of one load on one kind of engines. `baseline` names the best variant of one place."""
+
+    engines: str
+    load: BenchLoad
+    baseline: str
+    one_place: tuple[Cell, ...]
+    split: tuple[Cell, ...]
+
+
+def best_of(trials: Sequence[Run]) -> str:
+    """Return the variant of one place with the highest throughput over the whole run."""
+    return max(trials, key=lambda run: tokens_per_s(run.answers)).key.variant
+
+
+def table_of(load: BenchLoad, *, trials: Sequence[Run], runs: Sequence[Run]) -> Table:
+    """Return the table of all runs of one load. `trials` have one run of each variant of one place.
+
+    Runs of one place among `runs` are those of the best of them; each round of the split is compared with its round.
+    """
+    baseline = best_of(trials)
+    base = [run for run in runs if not run.key.place.is_split]
+    times = place_times([*base, *(run for run in trials if run.key.variant == baseline)])
+    others = [_plain_cell([run]) for run in trials if run.key.variant != baseline]
+    comparison = _Comparison(load, base, times)
+    split = [comparison.cell(group, runs) for group in _grouped(run for run in runs if run.key.place.is_split)]
+    return Table(runs[0].key.engines, load, baseline, (_plain_cell(base), *others), tuple(split))
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What the runs of the split are compared with."""
+
+    load: BenchLoad
+    base: Sequence[Run]
+    times: PlaceTimes
+
+    def cell(self, group: Sequence[Run], runs: Sequence[Run]) -> Cell:
+        plain, costs = _plain_cell(group), self.times.costs(self.load)
+        serial = [run for run in runs if _is_serial_of(run, group[0])]
+        is_open = self.load.is_open
+        return replace(
+            plain,
+            ratio=_compared(group, self.base, _throughput),
+            steady=None if is_open else _compared(group, self.base, lambda run: self._steady(run, costs)),
+            bound=None if is_open else cell_bound(self.load, self.times, group),
+            over_serial=_compared(group, serial, _throughput),
+            goodput=_compared(group, self.base, self._good_share) if is_open else None,
+            loss=None if is_open else self._loss(group),
+        )
+
+    def _steady(self, run: Run, costs: Costs) -> float | None:
+        window = steady_window(run.answers, self.load.steady)
+        return None if window is None else steady_tokens_per_s(run.answers, window, costs)
+
+    def _good_share(self, run: Run) -> float:
+        return good_share(run.answers, median_latency(self.base))
+
+    def _loss(self, group: Sequence[Run]) -> Loss | None:
+        """Return what cost most beside the work that there is and the bubbles that nothing could fill."""
+        work = cell_work(self.load, self.times, group)
+        open_us = mean(run.use.body.open_us for run in group)
+        lost_us = {
+            cause.name.lower().replace("_", " "): mean(run.use.body.bubbles_us.get(cause, 0) for run in group)
+            for cause in BubbleCause
+        }
+        lost_us["await decode hidden"] -= work.least_bubbles_us
+        lost_us["work of thin batches"] = mean(run.use.body.busy_us for run in group) - work.body_us
+        cause = max(lost_us, key=lambda name: lost_us[name])
+        return Loss(cause, lost_us[cause] / open_us) if lost_us[cause] > 0 else None
+
+
+def median_latency(runs: Sequence[Run]) -> Latency:
+    """Return the median over runs of each quantile."""
+    each = [Latency.of(run.answers) for run in runs]
+    p50 = [latency.tpot_p50_ms for latency in each if latency.tpot_p50_ms is not None]
+    p90 = [latency.tpot_p90_ms for latency in each if latency.tpot_p90_ms is not None]
+    return Latency(
+        median(latency.ttft_p50_ms for latency in each),
+        median(latency.ttft_p90_ms for latency in each),
+        median(p50) if p50 else None,
+        median(p90) if p90 else None,
+    )
+
+
+def _plain_cell(runs: Sequence[Run]) -> Cell:
+    """Return what runs of one variant at one place say by themselves."""
+    key, open_us = runs[0].key, sum(run.use.body.open_us for run in runs)
+    causes = {cause for run in runs for cause in run.use.body.bubbles_us}
+    return Cell(
+        place=key.place,
+        variant=key.variant,
+        num_runs=len(runs),
+        tokens_per_s=median(tokens_per_s(run.answers) for run in runs),
+        latency=median_latency(runs),
+        busy_share=sum(run.use.body.busy_us for run in runs) / open_us,
+        bubbles={c: sum(run.use.body.bubbles_us.get(c, 0) for run in runs) / open_us for c in sorted(causes)},
+        cpu={name: median(run.cpu[name] for run in runs) for name in runs[0].cpu},
+    )
+
+
+def _grouped(runs: Iterable[Run]) -> list[list[Run]]:
+    """Return the runs of each cell together, in the order in which the cells came."""
+    groups: dict[tuple[Place, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.key.place, run.key.variant), []).append(run)
+    return list(groups.values())
+
+
+def _throughput(run: Run) -> float:
+    return tokens_per_s(run.answers)
+
+
+def _compared(ours: Sequence[Run], theirs: Sequence[Run], measure: Callable[[Run], float | None]) -> Ratio | None:
+    return paired(_by_round(ours, measure), _by_round(theirs, measure))
+
+
+def _by_round(runs: Sequence[Run], measure: Callable[[Run], float | None]) -> dict[int, float]:
+    measured = {run.key.round: measure(run) for run in runs}
+    return {number: value for number, value in measured.items() if value is not None}
+
+
+def _is_serial_of(run: Run, other: Run) -> bool:
+    return run.key.place == other.key.place and run.key.variant == SERIAL and other.key.variant != SERIAL

@@ -1,0 +1,112 @@
+"""The whole model in one process: makes the seeded model of the bench, and says what `transformers` makes of prompts.
+
+A program of its own, so that the bench does not carry torch beside what it measures. `make FOLDER` writes the model.
+`answer FOLDER` reads one JSON object from standard input, `prompts` and `num_tokens`, and writes one: `outputs`, the
+greedy tokens of each prompt in float32, and `margins`, by how much the best logit of each token is above the second.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, GenerationConfig, Qwen2Config
+
+SEED = 7
+VOCAB_SIZE = 8192
+NUM_LAYERS = 16
+
+
+def main(argv: Sequence[str]) -> None:
+    """Carry out one of the two commands."""
+    torch.set_num_threads(1)
+    match argv:
+        case ["make", folder]:
+            make_model(Path(folder))
+        case ["answer", folder]:
+            json.dump(answer(Path(folder), **json.load(sys.stdin)), sys.stdout)
+        case _:
+            sys.exit(f"{argv}: the command is make FOLDER or answer FOLDER")
+
+
+def make_model(folder: Path) -> None:
+    """Write a Qwen2 of random seeded weights to `folder`; it appears whole, and stays as it is where it exists."""
+    if folder.exists():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    try:
+        _random_model().save_pretrained(beside)
+        os.rename(beside, folder)  # noqa: PTH104  it fails where another process was faster, with the same content
+    except OSError:
+        if not folder.exists():
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def answer(folder: Path, *, prompts: Sequence[Sequence[int]], num_tokens: Sequence[int]) -> dict[str, Any]:
+    """Return the outputs of `transformers.generate`, one prompt at a time, with their margins."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+    outputs, margins = [], []
+    for prompt, length in zip(prompts, num_tokens, strict=True):
+        tokens, apart = _generate(model, prompt, num_tokens=length)
+        outputs.append(tokens)
+        margins.append(apart)
+    return {"outputs": outputs, "margins": margins}
+
+
+def _random_model() -> Any:
+    config = Qwen2Config(
+        vocab_size=VOCAB_SIZE,
+        hidden_size=256,
+        intermediate_size=1024,
+        num_hidden_layers=NUM_LAYERS,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+    )
+    torch.manual_seed(SEED)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]  # untyped there
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            _spread(name, tensor)
+    return model
+
+
+def _spread(name: str, tensor: torch.Tensor) -> None:
+    """Give `tensor` values under which each layer counts, so that no answer repeats itself."""
+    if "embed" in name:
+        tensor.normal_(std=0.2)
+    elif tensor.ndim > 1:
+        tensor.normal_(std=1.6 * min(tensor.shape[-2:]) ** -0.5)
+    else:
+        tensor.add_(torch.empty_like(tensor).normal_(std=0.02 if name.endswith("bias") else 0.2))
+
+
+def _generate(model: Any, prompt: Sequence[int], *, num_tokens: int) -> tuple[list[int], list[float]]:
+    greedy = GenerationConfig(  # type: ignore[no-untyped-call]  # transformers types only its fields
+        do_sample=False, max_new_tokens=num_tokens, eos_token_id=None, pad_token_id=0, repetition_penalty=1.0
+    )
+    model.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]  # the same
+    ids = torch.tensor([list(prompt)])  # [1, tokens]
+    with torch.inference_mode():
+        output = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=greedy,
+            return_dict_in_generate=True,
+            output_logits=True,
+        )
+    best = torch.cat(output.logits).topk(2).values  # [tokens, 2]
+    return output.sequences[0, ids.shape[1] :].tolist(), (best[:, 0] - best[:, 1]).tolist()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
