@@ -1,7 +1,7 @@
 # The one door: the same verbs on a desk and in CI. `make` alone prints them.
 #
 #   PYTHON=python3.12 make setup    another interpreter for the environment
-#   ARGS="-k chunk" make test       words for the command behind test, test-e2e, test-exact, demo and up
+#   ARGS="-k chunk" make test       words for the command behind test, test-e2e, test-exact, demo, bench and up
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -92,6 +92,14 @@ test-timing: $(READY)  ## Check the round trips in milliseconds; wants a quiet m
 .PHONY: demo
 demo: $(READY)  ## Answer real questions over a link of 1,000 km, and check every token
 	@$(BIN)/edgeweave demo $(ARGS)
+
+.PHONY: bench
+bench: $(READY)  ## Measure the split against one place, in half an hour; wants a quiet machine
+	@$(BIN)/python bench/weave.py --suite short $(ARGS)
+
+.PHONY: bench-full
+bench-full: $(READY)  ## Measure the whole table, in some hours; wants a quiet machine
+	@$(BIN)/python bench/weave.py --suite full $(ARGS)
 
 .PHONY: up
 up: $(READY)  ## Start the four services and the link on this machine until Ctrl-C

@@ -2,6 +2,7 @@
 
     bench/weave.py --engines emulated                     every plan at every distance, in the times of an NPU
     bench/weave.py --engines real --km 1000 --loads A B   real compute, in rounds
+    bench/weave.py --suite short                          what `make bench` measures
     bench/weave.py --quick                                does everything work?
 
 Exit code 1: a run failed, or its tokens were not those of the reference; the last lines say which.
@@ -25,6 +26,7 @@ from weaving.figures import table_figures
 from weaving.loads import BenchLoad, bench_loads
 from weaving.machine import machine_line
 from weaving.plots import write_plots
+from weaving.suites import Part
 from weaving.tables import Origin, table_page
 from weaving.variants import SPLIT
 
@@ -53,13 +55,13 @@ async def bench(wanted: Wanted) -> list[str]:
     figures: list[dict[str, Any]] = []
     loads = bench_loads(trace=wanted.trace)
     with ExitStack() as stack:
-        tls = stack.enter_context(certificates()) if wanted.with_tls else None
-        for name in wanted.engines:
-            engines = await engines_named(name, cache=wanted.cache)
+        tls = stack.enter_context(certificates()) if any(part.with_tls for part in wanted.parts) else None
+        for part in wanted.parts:
+            engines = await engines_named(part.engines, cache=wanted.cache)
             campaign = Campaign(engines, MonotonicClock(), _tell, tls, EMULATED_MESHES, failures)
-            for load_name in wanted.loads:
-                load = loads[load_name].first(QUICK_REQUESTS) if wanted.is_quick else loads[load_name]
-                table = await _measured_table(campaign, load, wanted)
+            for name in part.loads:
+                load = loads[name].first(QUICK_REQUESTS) if wanted.is_quick else loads[name]
+                table = await _measured_table(campaign, load, part, num_rounds=wanted.num_pairs)
                 if table is not None:
                     figures.append(table_figures(table))
                     _write_page(table, wanted)
@@ -69,10 +71,10 @@ async def bench(wanted: Wanted) -> list[str]:
     return failures
 
 
-async def _measured_table(campaign: Campaign, load: BenchLoad, wanted: Wanted) -> Table | None:
+async def _measured_table(campaign: Campaign, load: BenchLoad, part: Part, *, num_rounds: int) -> Table | None:
     """Return the table of one load; `None` where too much failed to compare anything."""
-    variants = [SPLIT[plan] for plan in wanted.plans]
-    measured = await campaign.measure(load, wanted.places, variants, num_rounds=wanted.num_pairs)
+    variants = [SPLIT[plan] for plan in part.plans]
+    measured = await campaign.measure(load, part.places, variants, num_rounds=num_rounds)
     if not measured.is_complete:
         return None
     return table_of(measured.load, trials=measured.trials, runs=measured.runs)

@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weaving.loads import TRACE
-from weaving.places import Place
-from weaving.variants import SPLIT
+from weaving.suites import DISTANCES_KM, ENGINES, LOADS, PLANS, SUITES, Part
 
-ENGINES = ("emulated", "real", "embedded")
-LOADS = ("A", "B", "prefill", "decode", "C")
-DISTANCES_KM = (0.0, 500.0, 1000.0, 3000.0, 10_000.0)
-EMBEDDED_DISTANCES_KM = (0.0, 1000.0, 3000.0)
-TLS_DISTANCE_KM = 1000.0
 QUICK_REQUESTS = 12
 _UNSHOWN = ("--json", "--out", "--cache", "--trace")
 
@@ -25,37 +19,27 @@ _UNSHOWN = ("--json", "--out", "--cache", "--trace")
 class Wanted:
     """What the bench is asked for; `shown` is the command as a page may show it: without files of this machine."""
 
-    engines: tuple[str, ...]
-    loads: tuple[str, ...]
-    distances_km: tuple[float, ...]
-    plans: tuple[str, ...]
+    parts: tuple[Part, ...]
     num_pairs: int
     is_quick: bool
-    with_tls: bool
     json_file: Path | None
     out: Path
     cache: Path
     trace: Path
     shown: str
 
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """Where the split is measured."""
-        behind_tls = (Place(TLS_DISTANCE_KM, has_tls=True),) if self.with_tls else ()
-        return (*(Place(distance_km) for distance_km in self.distances_km), *behind_tls)
-
 
 def parse(argv: Sequence[str]) -> Wanted:
     """Read the command line; end with exit code 2 where it is wrong."""
-    given = _parser().parse_args(argv)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    chosen = (given.engines, given.loads, given.km, given.plans, given.tls or None)
+    if given.suite is not None and any(choice is not None for choice in chosen):
+        parser.error(f"--suite {given.suite} says what is measured; leave out --engines, --loads, --km, --plans, --tls")
     return Wanted(
-        engines=tuple(given.engines),
-        loads=tuple(given.loads),
-        distances_km=tuple(given.km),
-        plans=tuple(given.plans),
+        parts=SUITES[given.suite] if given.suite is not None else _parts(given),
         num_pairs=given.pairs,
         is_quick=given.quick,
-        with_tls=given.tls,
         json_file=given.json,
         out=given.out,
         cache=given.cache,
@@ -64,28 +48,41 @@ def parse(argv: Sequence[str]) -> Wanted:
     )
 
 
+def _parts(given: argparse.Namespace) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            engines,
+            tuple(given.loads or LOADS),
+            DISTANCES_KM if given.km is None else tuple(given.km),
+            tuple(given.plans or PLANS),
+            with_tls=given.tls,
+        )
+        for engines in given.engines or ENGINES[:1]
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bench/weave.py", description="Measures the split against the same model in one place."
     )
-    for flag, names, default in (
-        ("--engines", ENGINES, ENGINES[:1]),
-        ("--loads", LOADS, LOADS),
-        ("--plans", tuple(SPLIT), tuple(SPLIT)),
-    ):
-        shown = f"{', '.join(names)} [{'all' if default == names else default[0]}]"
-        parser.add_argument(flag, nargs="+", choices=names, default=list(default), metavar="NAME", help=shown)
-    parser.add_argument(
-        "--km", nargs="+", type=_distance, default=list(DISTANCES_KM), metavar="KM", help="fibre between site and cloud"
-    )
+    parser.add_argument("--suite", choices=SUITES, metavar="NAME", help=f"{', '.join(SUITES)}: what `make` measures")
+    _add_names(parser, "--engines", ENGINES, default=ENGINES[0])
+    _add_names(parser, "--loads", LOADS, default="all")
+    _add_names(parser, "--plans", PLANS, default="all")
+    distances = " ".join(f"{distance_km:.0f}" for distance_km in DISTANCES_KM)
+    parser.add_argument("--km", nargs="+", type=_distance, metavar="KM", help=f"fibre to the cloud [{distances}]")
+    parser.add_argument("--tls", action="store_true", help="one place more: 1,000 km with mutual TLS")
     parser.add_argument("--pairs", type=_count, default=5, help="rounds of engines that compute [5]")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_REQUESTS} requests a load: a try, not a figure")
-    parser.add_argument("--tls", action="store_true", help="one place more: 1,000 km with mutual TLS")
     parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="folder of tables and plots")
     parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder of models and references")
     parser.add_argument("--trace", type=Path, default=TRACE, help="trace that load C takes its lengths from")
     return parser
+
+
+def _add_names(parser: argparse.ArgumentParser, flag: str, names: Sequence[str], *, default: str) -> None:
+    parser.add_argument(flag, nargs="+", choices=names, metavar="NAME", help=f"{', '.join(names)} [{default}]")
 
 
 def _distance(text: str) -> float:

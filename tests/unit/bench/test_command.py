@@ -5,21 +5,41 @@ import pytest
 from weaving.campaign import round_order
 from weaving.command import parse
 from weaving.places import Place
+from weaving.suites import SUITES, Part
 from weaving.variants import CENTRALIZED, SPLIT
 
 
 def test_without_options_the_emulated_engines_are_measured_in_full() -> None:
-    wanted = parse([])
-    assert wanted.engines == ("emulated",)
-    assert wanted.loads == ("A", "B", "prefill", "decode", "C")
-    assert wanted.plans == ("serial", "1p1d", "2p1d", "adaptive")
-    assert [str(place) for place in wanted.places] == ["0 km", "500 km", "1,000 km", "3,000 km", "10,000 km"]
+    (part,) = parse([]).parts
+    assert part.engines == "emulated"
+    assert part.loads == ("A", "B", "prefill", "decode", "C")
+    assert part.plans == ("serial", "1p1d", "2p1d", "adaptive")
+    assert [str(place) for place in part.places] == ["0 km", "500 km", "1,000 km", "3,000 km", "10,000 km"]
+
+
+def test_options_narrow_what_is_measured() -> None:
+    words = ["--engines", "real", "embedded", "--loads", "B", "--km", "0", "--plans", "2p1d"]
+    assert parse(words).parts == tuple(Part(name, ("B",), (0.0,), ("2p1d",)) for name in ("real", "embedded"))
 
 
 def test_mutual_tls_is_one_place_more() -> None:
-    wanted = parse(["--km", "0", "--tls"])
-    assert wanted.places == (Place(0.0), Place(1000.0, has_tls=True))
-    assert str(wanted.places[1]) == "1,000 km, TLS"
+    (part,) = parse(["--km", "0", "--tls"]).parts
+    assert part.places == (Place(0.0), Place(1000.0, has_tls=True))
+    assert str(part.places[1]) == "1,000 km, TLS"
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_suite_measures_each_load_of_each_engine_once(name: str) -> None:
+    """A second table of the same load would overwrite the first."""
+    tables = [(part.engines, load) for part in parse(["--suite", name]).parts for load in part.loads]
+    assert len(tables) == len(set(tables))
+    assert {("emulated", "A"), ("real", "B"), ("real", "C")} <= set(tables)
+
+
+def test_a_suite_is_not_narrowed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--suite", "short", "--loads", "A"])
+    assert "--suite short says what is measured; leave out --engines" in capsys.readouterr().err
 
 
 def test_the_command_is_shown_without_files_of_this_machine() -> None:
