@@ -51,7 +51,7 @@ class EmulatedEdge(EmulatedSide):
         )
         ends = mix_words(digests[:, 0] + mix_words(digests[:, 1] + places(tokens.positions)))
         sums = self._sums.pass_by(tokens, ends, column=self._ends_column)
-        return mix_words(sums[tokens.lasts[np.array(final, dtype=np.intp)]])
+        return mix_words(tokens.at_end(sums)[np.array(final, dtype=np.intp)])
 
     def sample(self, logits: Words, samplings: Sequence[Sampling], indices: Sequence[int]) -> list[int]:
         """Return a token id for each number in `logits`.

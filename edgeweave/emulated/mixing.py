@@ -16,23 +16,23 @@ PLACE = 0x9E3779B97F4A7C15
 """Odd, so that different positions have different places."""
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
+_PLACE_WORD, _FIRST_WORD, _SECOND_WORD = (np.uint64(factor) for factor in (PLACE, _FIRST, _SECOND))
+_ONE, _FAR, _NEAR = (np.uint64(number) for number in (1, 32, 29))
 
 
 def mix(value: int) -> int:
-    """Return the mix of one number: the last step of SplitMix64."""
-    value &= MASK
-    value = (value ^ (value >> 30)) * _FIRST & MASK
-    value = (value ^ (value >> 27)) * _SECOND & MASK
-    return value ^ (value >> 31)
+    """Return the mix of one number: twice multiplied, and its high bits brought down each time."""
+    value = value * _FIRST & MASK
+    value = (value ^ (value >> 32)) * _SECOND & MASK
+    return value ^ (value >> 29)
 
 
 def mix_words(values: Words) -> Words:
     """Return the mix of each number."""
-    mixed = values ^ (values >> np.uint64(30))
-    mixed *= np.uint64(_FIRST)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(_SECOND)
-    mixed ^= mixed >> np.uint64(31)
+    mixed = values * _FIRST_WORD
+    mixed ^= mixed >> _FAR
+    mixed *= _SECOND_WORD
+    mixed ^= mixed >> _NEAR
     return mixed
 
 
@@ -43,4 +43,4 @@ def place(position: int) -> int:
 
 def places(positions: Words) -> Words:
     """Return the place of each position."""
-    return (positions + np.uint64(1)) * np.uint64(PLACE)
+    return (positions + _ONE) * _PLACE_WORD

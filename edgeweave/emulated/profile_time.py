@@ -1,7 +1,7 @@
 """Each unit takes the time of its profile, to a tenth of a millisecond.
 
-The time counts from the begin of the unit, so what is really computed is part of it. The thread sleeps until the time
-is over; it never spins. Does not know what a unit computes.
+The time counts from when the core began the unit, so that choosing and computing it are part of it. The thread sleeps
+until the time is over; it never spins. Does not know what a unit computes.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,9 +35,9 @@ class ProfileTime:
         self._late_us = 0.0
 
     @contextmanager
-    def __call__(self, effect: RunHead | RunTail | RunSegment | RunStep) -> Iterator[None]:
+    def __call__(self, effect: RunHead | RunTail | RunSegment | RunStep, begin_us: int) -> Iterator[None]:
         """Run the block as the unit of `effect`. One that fails ends at once."""
-        due_us = self._clock.now_us() + self._unit_us(effect)
+        due_us = begin_us + self._unit_us(effect)
         yield
         self._sleep_until(due_us)
 

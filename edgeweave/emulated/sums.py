@@ -20,20 +20,47 @@ _FIRST_PLACES = 64
 
 @dataclass(frozen=True, slots=True)
 class UnitTokens:
-    """The tokens of a unit: `positions` [tokens], and by row the place of its sums, its first token and its length.
+    """The tokens of a unit: `positions` [tokens], and by row the place of its sums and its length.
 
     A sequence has at most one row in a unit.
     """
 
     positions: Words
     places: NDArray[np.intp]
-    firsts: NDArray[np.intp]
     lengths: NDArray[np.intp]
 
+    @classmethod
+    def of(cls, rows: Sequence[Row], places: Sequence[int]) -> "UnitTokens":
+        """Return the tokens of `rows`, whose sums are at `places`."""
+        lengths = np.array([row.num_tokens for row in rows], dtype=np.intp)
+        positions = np.array([row.start for row in rows], dtype=np.intp)
+        if any(row.num_tokens != 1 for row in rows):
+            stops = np.cumsum(lengths)
+            positions = np.arange(stops[-1]) + np.repeat(positions - stops + lengths, lengths)
+        return cls(positions.astype(np.uint64), np.array(places, dtype=np.intp), lengths)
+
     @property
-    def lasts(self) -> NDArray[np.intp]:
-        """The last token of each row."""
-        return self.firsts + self.lengths - 1
+    def is_step(self) -> bool:
+        """Whether each row has one token, which makes rows and tokens the same."""
+        return len(self.lengths) == len(self.positions)
+
+    def of_each_row(self, values: Words) -> Words:
+        """Return for each token the one of `values` [rows] that is its row's: [tokens]."""
+        return values if self.is_step else np.repeat(values, self.lengths)
+
+    def at_end(self, values: Words) -> Words:
+        """Return those of `values` [tokens] that are the last of their row: [rows]."""
+        return values if self.is_step else values[np.cumsum(self.lengths) - 1]
+
+    def summed(self, values: Words) -> Words:
+        """Return the sums of `values` within each row, up to and with each token: [tokens]."""
+        if self.is_step:
+            return values
+        ends = np.cumsum(values, dtype=np.uint64)
+        stops = self.at_end(ends)
+        before = np.concatenate((np.zeros(1, dtype=np.uint64), stops[:-1]))
+        sums: Words = ends - np.repeat(before, self.lengths)
+        return sums
 
 
 class SequenceSums:
@@ -53,19 +80,12 @@ class SequenceSums:
         """
         for row in rows:
             self.table.reserve(row.sequence, self.capacity.blocks_for(row.stop))
-        lengths = np.array([row.num_tokens for row in rows], dtype=np.intp)
-        firsts = np.cumsum(lengths) - lengths
-        shifts = np.array([row.start for row in rows], dtype=np.intp) - firsts
-        positions = np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)
-        places = np.array([self._place_of(row.sequence) for row in rows], dtype=np.intp)
-        return UnitTokens(positions.astype(np.uint64), places, firsts, lengths)
+        return UnitTokens.of(rows, [self._place_of(row.sequence) for row in rows])
 
     def pass_by(self, tokens: UnitTokens, values: Words, *, column: int) -> Words:
         """Add `values` [tokens] to a column; return for each token the sum up to and with it: [tokens]."""
-        base = self._sums[tokens.places, column]
-        ends = self._pass(tokens, values)
-        self._sums[tokens.places, column] += ends[tokens.lasts]
-        sums: Words = ends + np.repeat(base, tokens.lengths)
+        sums: Words = tokens.summed(values) + tokens.of_each_row(self._sums[tokens.places, column])
+        self._sums[tokens.places, column] = tokens.at_end(sums)
         return sums
 
     def pass_layers(self, tokens: UnitTokens, values: Words, *, start: int, gains: Words) -> Words:
@@ -76,9 +96,9 @@ class SequenceSums:
         columns = slice(start, start + len(gains))
         kept = self._sums[tokens.places, columns]  # [rows, layers]
         base = (kept * gains).sum(axis=1, dtype=np.uint64)
-        ends = self._pass(tokens, values)
-        self._sums[tokens.places, columns] = kept + ends[tokens.lasts][:, np.newaxis]
-        weighted: Words = np.repeat(base, tokens.lengths) + ends * gains.sum(keepdims=True, dtype=np.uint64)
+        sums = tokens.summed(values)
+        self._sums[tokens.places, columns] = kept + tokens.at_end(sums)[:, np.newaxis]
+        weighted: Words = tokens.of_each_row(base) + sums * gains.sum(keepdims=True, dtype=np.uint64)
         return weighted
 
     def free(self, sequences: Iterable[int]) -> None:
@@ -94,13 +114,6 @@ class SequenceSums:
         """Give back all blocks and forget all sums."""
         self.free(list(self._places))
         self.table.free_all()
-
-    @staticmethod
-    def _pass(tokens: UnitTokens, values: Words) -> Words:
-        """Return the sums of `values` within each row, up to and with each token: [tokens]."""
-        ends = np.cumsum(values, dtype=np.uint64)
-        before = ends[tokens.firsts] - values[tokens.firsts]
-        return ends - np.repeat(before, tokens.lengths)
 
     def _place_of(self, sequence: int) -> int:
         if sequence not in self._places:

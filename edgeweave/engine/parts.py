@@ -118,12 +118,12 @@ class CloudPart(Part[HiddenT], Protocol):
 class UnitTime(Protocol):
     """How long a unit takes."""
 
-    def __call__(self, effect: Any, /) -> AbstractContextManager[None]:
-        """Return what the unit of `effect` runs in."""
+    def __call__(self, effect: Any, begin_us: int, /) -> AbstractContextManager[None]:
+        """Return what the unit of `effect`, which the core began at `begin_us`, runs in."""
         ...
 
 
-def own_time(_effect: Any) -> AbstractContextManager[None]:
+def own_time(_effect: Any, _begin_us: int, /) -> AbstractContextManager[None]:
     """Let a unit take the time that it takes."""
     return nullcontext()
 

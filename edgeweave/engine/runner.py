@@ -47,14 +47,15 @@ class CoreRunner(ABC, Generic[CoreT]):
         self.port = port
         self.clock = clock
         self._unit_time = unit_time
+        self._told_us = 0
 
     def take(self, event: Any) -> None:
         """Give the core a task."""
-        self.carry_out(self.core.on(event, now_us=self.clock.now_us()))
+        self.carry_out(self.core.on(event, now_us=self._now_us()))
 
     def poll(self) -> bool:
         """Run the next unit, if one is ready."""
-        effects = self.core.poll(now_us=self.clock.now_us())
+        effects = self.core.poll(now_us=self._now_us())
         self.carry_out(effects)
         return bool(effects)
 
@@ -78,7 +79,7 @@ class CoreRunner(ABC, Generic[CoreT]):
         """Do what the core asked for, in order."""
         for effect in effects:
             if isinstance(effect, RUNS):
-                self.carry_out(self.core.on(self._run(effect), now_us=self.clock.now_us()))
+                self.carry_out(self.core.on(self._run(effect), now_us=self._now_us()))
             elif isinstance(effect, Tell):
                 self.port.tell(effect.message)
             elif isinstance(effect, FreeKv):
@@ -109,9 +110,14 @@ class CoreRunner(ABC, Generic[CoreT]):
     def close(self) -> None:
         """Free everything of the session."""
 
+    def _now_us(self) -> int:
+        """Return the time that the core is told: a unit begins when the core says that it does."""
+        self._told_us = self.clock.now_us()
+        return self._told_us
+
     def _run(self, effect: Any) -> UnitEnded:
         try:
-            with self._unit_time(effect):
+            with self._unit_time(effect, self._told_us):
                 return UnitEnded(self.compute(effect))
         except Exception as error:  # noqa: BLE001 - the border of a unit: whatever it is, only its sequences fail
             _log.error("unit_failed", unit=type(effect).__name__, exc_info=error)

@@ -54,10 +54,11 @@ class LateSleep:
 UNIT_US = 100 + 6 * (30 + 2)
 
 
-def timed(unit_time: ProfileTime, clock: ManualClock, *, work_us: int) -> int:
-    """Return how long a unit with `work_us` of real work takes."""
+def timed(unit_time: ProfileTime, clock: ManualClock, *, work_us: int, choosing_us: int = 0) -> int:
+    """Return how long a unit takes that was chosen within `choosing_us` and has `work_us` of real work."""
     begin_us = clock.now_us()
-    with unit_time(RunStep(STEP, Segment(1, 7), LIVE)):
+    clock.advance(choosing_us)
+    with unit_time(RunStep(STEP, Segment(1, 7), LIVE), begin_us):
         clock.advance(work_us)
     return clock.now_us() - begin_us
 
@@ -70,6 +71,7 @@ def test_real_work_is_part_of_the_time(work_us: int, took_us: int) -> None:
     unit_time = ProfileTime(SMALL, is_centralized=False, clock=clock, sleep=sleep)
     assert timed(unit_time, clock, work_us=work_us) == took_us
     assert sleep.num_sleeps == (work_us < UNIT_US)
+    assert timed(unit_time, clock, work_us=0, choosing_us=50) == UNIT_US
 
 
 def test_late_wake_ups_are_learned() -> None:
@@ -92,6 +94,6 @@ def test_a_unit_that_fails_fails_at_once() -> None:
     clock = ManualClock()
     sleep = LateSleep(clock, late_us=0)
     unit_time = ProfileTime(SMALL, is_centralized=False, clock=clock, sleep=sleep)
-    with pytest.raises(ZeroDivisionError), unit_time(head(Lane.DECODE)):
+    with pytest.raises(ZeroDivisionError), unit_time(head(Lane.DECODE), 0):
         _ = 1 / 0
     assert (clock.now_us(), sleep.num_sleeps) == (0, 0)
