@@ -16,6 +16,7 @@ from edgeweave.rpc.channels import connect, dial_lane
 from edgeweave.rpc.cloud_service import CARRY_FRAMES
 from edgeweave.rpc.open_lane import FrameStream, OpenLane
 from edgeweave.rpc.options import DEFAULT_KEEPALIVE, Keepalive
+from edgeweave.rpc.pacing import Pacing, rate_of
 from edgeweave.settings.common import TlsSettings
 from edgeweave.wire.frame_codec import decode_down, encode_up
 from edgeweave.wire.frames import WARM_UP, Frame, LaneOpen, cut_rows
@@ -30,7 +31,8 @@ class LaneOptions:
 
     `row_bytes` is one token's hidden state, `max_chunk_tokens` the rows of the chunk that warms the prefill lane.
     Without `checked`, payloads carry no checksum. Connecting may take `connect_timeout_s` a lane, opening and
-    warming both lanes `timeout_s` in all.
+    warming both lanes `timeout_s` in all. `prefill_pace` is what `rate_of` takes. `link_gbit` is the bandwidth that
+    the link should have, None where nobody says.
     """
 
     row_bytes: int
@@ -42,6 +44,8 @@ class LaneOptions:
     tls: TlsSettings | None = None
     connect_timeout_s: float = 5.0
     timeout_s: float = 30.0
+    prefill_pace: str = "auto"
+    link_gbit: float | None = None
 
     @property
     def chunk_bytes(self) -> int:
@@ -117,13 +121,19 @@ async def dialed_lane(
     options: LaneOptions,
     on_frame: OnFrame,
     end: asyncio.Future[EdgeweaveError],
+    clock: Clock,
 ) -> AsyncIterator[DialedLane]:
     """Dial `target` for one lane of `session`, on a connection of its own, and close it at the end of the block."""
     async with dial_lane(target, keepalive=options.keepalive, tls=options.tls) as channel:
         await connect(channel, target=target, timeout_s=options.connect_timeout_s)
         stream: FrameStream = channel.stream_stream(CARRY_FRAMES)()
         encode = partial(encode_up, checked=options.checked)
-        opened = OpenLane(lane, stream=stream, encode=encode, decode=decode_down, end=end)
+        pacing = (
+            Pacing(rate_of(options.prefill_pace, link_gbit=options.link_gbit), clock=clock)
+            if lane is Lane.PREFILL
+            else None
+        )
+        opened = OpenLane(lane, stream=stream, encode=encode, decode=decode_down, end=end, pacing=pacing)
         dialed = DialedLane(opened, options=options, on_frame=on_frame, end=end)
         carrying = asyncio.create_task(dialed.carry())
         try:

@@ -11,9 +11,11 @@ from typing import Any, Protocol
 
 import structlog
 
+from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError
 from edgeweave.interleave.nouns import Lane
 from edgeweave.rpc.open_lane import FrameStream, OpenLane
+from edgeweave.rpc.pacing import Pacing, rate_of
 from edgeweave.rpc.status import Context, telling_errors
 from edgeweave.wire.frame_codec import decode_up, encode_down
 from edgeweave.wire.frames import WARM_UP, Frame, LaneOpen
@@ -43,8 +45,19 @@ Raises StaleSessionError, which names both numbers, if that session is not the o
 class LaneServicer:
     """Serves `CarryFrames`. Frames of unit 0 are echoed here and never reach the engine."""
 
-    def __init__(self, accept: Accept, *, checked: bool = True) -> None:
+    def __init__(
+        self,
+        accept: Accept,
+        *,
+        clock: Clock,
+        prefill_pace: str = "auto",
+        link_gbit: float | None = None,
+        checked: bool = True,
+    ) -> None:
         self._accept = accept
+        self._clock = clock
+        self._prefill_pace = prefill_pace
+        self._link_gbit = link_gbit
         self._encode = partial(encode_down, checked=checked)
 
     async def carry_frames(self, _requests: Any, context: Context) -> None:
@@ -52,11 +65,23 @@ class LaneServicer:
         async with telling_errors(context):
             opened = await _read_open(context)
             end: asyncio.Future[EdgeweaveError] = asyncio.get_running_loop().create_future()
-            lane = OpenLane(opened.lane, stream=context, encode=self._encode, decode=decode_up, end=end)
+            lane = OpenLane(
+                opened.lane,
+                stream=context,
+                encode=self._encode,
+                decode=decode_up,
+                end=end,
+                pacing=self._pacing(opened.lane),
+            )
             sink = self._accept(opened.session, lane)
             _log.info("lane_opened", session=opened.session, lane=opened.lane.name.lower())
             lane.send([Frame(unit=WARM_UP, open=opened)])
             raise await _carry(lane, opened, sink)
+
+    def _pacing(self, lane: Lane) -> Pacing | None:
+        if lane is not Lane.PREFILL:
+            return None
+        return Pacing(rate_of(self._prefill_pace, link_gbit=self._link_gbit), clock=self._clock)
 
 
 async def _carry(lane: OpenLane, opened: LaneOpen, sink: LaneSink) -> EdgeweaveError:

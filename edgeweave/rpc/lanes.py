@@ -23,6 +23,10 @@ from edgeweave.rpc.dialed_lane import DialedLane, LaneOptions, OnFrame, dialed_l
 from edgeweave.rpc.open_lane import OpenLane
 
 _NUM_PINGS = 5
+_ADVICE = (
+    "on both hosts, let the last values of net.ipv4.tcp_wmem and tcp_rmem exceed bandwidth x round trip, and set "
+    "tcp_slow_start_after_idle to 0; or one of the hosts is too slow for this rate"
+)
 _log = structlog.get_logger(__name__)
 
 
@@ -64,7 +68,15 @@ async def open_lanes(
             async with asyncio.timeout(options.timeout_s):
                 prefill, decode = [
                     await stack.enter_async_context(
-                        dialed_lane(lane, target=target, session=session, options=options, on_frame=on_frame, end=end)
+                        dialed_lane(
+                            lane,
+                            target=target,
+                            session=session,
+                            options=options,
+                            on_frame=on_frame,
+                            end=end,
+                            clock=clock,
+                        )
                     )
                     for lane in (Lane.PREFILL, Lane.DECODE)
                 ]
@@ -78,6 +90,7 @@ async def open_lanes(
             rtt_us=ready.rtt_us,
             prefill_bytes_per_s=ready.prefill_bytes_per_s,
         )
+        _warn_if_slow(ready, options.link_gbit)
         yield Lanes(prefill.lane, decode.lane, ready, end)
 
 
@@ -89,3 +102,10 @@ async def _warm(prefill: DialedLane, *, decode: DialedLane, chunk_bytes: int, cl
     # Both ways are busy at the same time: all but one round trip of it is one transfer.
     transfer_us = max(1, chunk_us - rtt_us)
     return LanesReady(rtt_us=rtt_us, prefill_bytes_per_s=chunk_bytes * 1_000_000 // transfer_us)
+
+
+def _warn_if_slow(ready: LanesReady, link_gbit: float | None) -> None:
+    """Log a lane that carries less than half of what the link should, and where to look first."""
+    lane_gbit = ready.prefill_bytes_per_s * 8 / 1e9
+    if link_gbit is not None and lane_gbit < link_gbit / 2:
+        _log.warning("lane_slow", lane_gbit=round(lane_gbit, 3), link_gbit=link_gbit, advice=_ADVICE)

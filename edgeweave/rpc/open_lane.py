@@ -19,6 +19,7 @@ import structlog
 
 from edgeweave.errors import EdgeweaveError, SessionLostError, UnavailableError
 from edgeweave.interleave.nouns import Lane
+from edgeweave.rpc.pacing import Pacing
 from edgeweave.rpc.status import error_of
 from edgeweave.wire.frames import WARM_UP, Frame
 
@@ -60,6 +61,7 @@ class OpenLane:
         encode: Callable[[Frame], bytes],
         decode: Decode,
         end: asyncio.Future[EdgeweaveError],
+        pacing: Pacing | None = None,
     ) -> None:
         self.lane = lane
         self.sent_bytes = 0
@@ -67,6 +69,7 @@ class OpenLane:
         self._stream = stream
         self._encode = encode
         self._decode = decode
+        self._pacing = pacing
         self._unsent: deque[Frame] = deque()
         self._has_unsent = asyncio.Event()
         self._end = end
@@ -108,6 +111,8 @@ class OpenLane:
         while (message := await self._stream.read()) is not grpc.aio.EOF:
             frame = self._decode(message, lane=self.lane)
             self.received_bytes += _hidden_bytes(frame)
+            if self._pacing is not None:
+                self._pacing.arrived(frame)
             on_frame(frame)
         raise self._lost("was closed by its peer")
 
@@ -116,11 +121,21 @@ class OpenLane:
         with suppress(asyncio.InvalidStateError, grpc.aio.BaseError):
             while True:
                 await self._has_unsent.wait()
-                while self._unsent:
-                    frame = self._unsent.popleft()
-                    await self._stream.write(self._encode(frame))
-                    self.sent_bytes += _hidden_bytes(frame)
+                await self._write_unsent()
                 self._has_unsent.clear()
+
+    async def _write_unsent(self) -> None:
+        while self._unsent:
+            # A frame stays among the unsent ones until it may leave, so that it can still be dropped.
+            if self._pacing is not None and (wait_us := self._pacing.wait_us(self._unsent[0])):
+                await asyncio.sleep(wait_us / 1e6)
+                continue
+            frame = self._unsent.popleft()
+            leaving = frame if self._pacing is None else self._pacing.leaving(frame)
+            await self._stream.write(self._encode(leaving))
+            self.sent_bytes += _hidden_bytes(frame)
+        if self._pacing is not None:
+            self._pacing.ran_dry()
 
     def _way_ended(self, way: asyncio.Task[None]) -> None:
         if way.cancelled():

@@ -7,7 +7,7 @@ from pydantic import ByteSize, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from edgeweave.settings.common import CommonSettings
-from edgeweave.settings.values import Count, DeviceText, OptionalText, PaceText, PositiveBytes, Seconds
+from edgeweave.settings.values import Count, DeviceText, OptionalGbit, OptionalText, PaceText, PositiveBytes, Seconds
 
 
 class EngineSettings(CommonSettings):
@@ -37,10 +37,15 @@ class EngineSettings(CommonSettings):
     frame_bytes: Annotated[int, Field(ge=4096, le=4 << 20)] = Field(
         default=262_144, description="largest payload of one hidden-state frame, in bytes, 4096 to 4194304"
     )
+    link_gbit: OptionalGbit = Field(
+        default=None,
+        description="bandwidth of the link between site and cloud, in Gbit/s, where it is known: prefill keeps below "
+        "it, and a lane that opens with less than half of it is warned of",
+    )
     prefill_pace: PaceText = Field(
         default="auto",
-        description="rate at which this engine sends prefill: auto, below what the link is seen to carry, so that decode "
-        "finds no queue; off; or Gbit/s",
+        description="rate at which this engine sends prefill: auto, a little below what the link is seen to carry, so "
+        "that decode finds no queue; off; or a number of Gbit/s",
     )
     staging_bytes: PositiveBytes = Field(
         default=ByteSize(512 << 20),

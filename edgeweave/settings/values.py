@@ -4,11 +4,15 @@ Knows forms and ranges. Does not know whether a host answers or a file exists.
 """
 
 import re
+from contextlib import suppress
+from math import inf
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, ByteSize, Field
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
+
+_LEAST_GBIT = 0.001
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -54,6 +58,15 @@ def _device_text(text: str) -> str:
     return text
 
 
+def _pace_text(text: str) -> str:
+    if text in {"auto", "off"}:
+        return text
+    with suppress(ValueError):
+        if _LEAST_GBIT <= float(text) < inf:
+            return text
+    raise ValueError("a pace is auto, off, or a number of Gbit/s from 0.001, such as 9")
+
+
 def null_word(value: object) -> object:
     """Return None for the words that stand for it: a variable or flag is text and has no null of its own."""
     return None if isinstance(value, str) and value.lower() in {"", "none", "null"} else value
@@ -69,12 +82,17 @@ ListenAddress = Annotated[str, AfterValidator(_listen_address)]
 TargetAddress = Annotated[str, AfterValidator(_target_address)]
 SplitText = Annotated[str, AfterValidator(_split_text)]
 BodySplitText = Annotated[str, AfterValidator(_split_text), AfterValidator(_body_split_text)]
+PaceText = Annotated[str, BeforeValidator(str), AfterValidator(_pace_text)]
 DeviceText = Annotated[str, AfterValidator(_device_text)]
 
 OptionalTarget = Annotated[TargetAddress | None, BeforeValidator(null_word)]
 OptionalText = Annotated[str | None, BeforeValidator(null_word)]
 OptionalMilliseconds = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(null_word)]
+OptionalGbit = Annotated[
+    Annotated[float, Field(ge=_LEAST_GBIT, allow_inf_nan=False)] | None, BeforeValidator(null_word)
+]
 OptionalCount = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(null_word)]
+OptionalNumber = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(null_word)]
 TextList = Annotated[list[str], BeforeValidator(_comma_list)]
 
 Count = Annotated[int, Field(ge=1)]

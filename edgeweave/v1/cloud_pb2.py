@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from edgeweave.v1 import common_pb2 as edgeweave_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x65\x64geweave/v1/cloud.proto\x12\x0c\x65\x64geweave.v1\x1a\x19\x65\x64geweave/v1/common.proto\",\n\x0b\x41ttachCloud\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x0c\n\x04site\x18\x02 \x01(\x0c\"\xcc\x01\n\x14RunCloudTasksRequest\x12+\n\x06\x61ttach\x18\x01 \x01(\x0b\x32\x19.edgeweave.v1.AttachCloudH\x00\x12(\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x17.edgeweave.v1.ChunkTaskH\x00\x12\x31\n\x07release\x18\x03 \x01(\x0b\x32\x1e.edgeweave.v1.ReleaseSequencesH\x00\x12\"\n\x04plan\x18\x04 \x01(\x0b\x32\x12.edgeweave.v1.PlanH\x00\x42\x06\n\x04kind\"\xa3\x01\n\x15RunCloudTasksResponse\x12*\n\x08\x61ttached\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.AttachedH\x00\x12*\n\x08released\x18\x02 \x01(\x0b\x32\x16.edgeweave.v1.ReleasedH\x00\x12*\n\x08timeline\x18\x03 \x01(\x0b\x32\x16.edgeweave.v1.TimelineH\x00\x42\x06\n\x04kind\"=\n\x08LaneOpen\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12 \n\x04lane\x18\x02 \x01(\x0e\x32\x12.edgeweave.v1.Lane\"G\n\x0bUnitFailure\x12\x11\n\tsequences\x18\x01 \x03(\x04\x12%\n\x04\x63ode\x18\x02 \x01(\x0e\x32\x17.edgeweave.v1.ErrorCode\"\x88\x02\n\x12\x43\x61rryFramesRequest\x12$\n\x04open\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.LaneOpen\x12\x0c\n\x04unit\x18\x02 \x01(\x04\x12\x11\n\trow_start\x18\x03 \x01(\r\x12\x10\n\x08row_stop\x18\x04 \x01(\r\x12\x10\n\x08num_rows\x18\x05 \x01(\r\x12\x11\n\tsequences\x18\x06 \x03(\x04\x12\x0e\n\x06starts\x18\x07 \x03(\r\x12\"\n\x05\x64type\x18\x08 \x01(\x0e\x32\x13.edgeweave.v1.DType\x12\x0e\n\x06\x63rc32c\x18\t \x01(\r\x12\x0f\n\x07sent_us\x18\n \x01(\x04\x12\x0e\n\x06\x63ounts\x18\x0c \x03(\r\x12\x0f\n\x07payload\x18\x0f \x01(\x0c\"\x82\x02\n\x13\x43\x61rryFramesResponse\x12$\n\x04open\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.LaneOpen\x12\x0c\n\x04unit\x18\x02 \x01(\x04\x12\x11\n\trow_start\x18\x03 \x01(\r\x12\x10\n\x08row_stop\x18\x04 \x01(\r\x12\x10\n\x08num_rows\x18\x05 \x01(\r\x12\"\n\x05\x64type\x18\x08 \x01(\x0e\x32\x13.edgeweave.v1.DType\x12\x0e\n\x06\x63rc32c\x18\t \x01(\r\x12\x0f\n\x07sent_us\x18\n \x01(\x04\x12*\n\x07\x66\x61ilure\x18\x0b \x01(\x0b\x32\x19.edgeweave.v1.UnitFailure\x12\x0f\n\x07payload\x18\x0f \x01(\x0c*?\n\x04Lane\x12\x14\n\x10LANE_UNSPECIFIED\x10\x00\x12\x10\n\x0cLANE_PREFILL\x10\x01\x12\x0f\n\x0bLANE_DECODE\x10\x02\x32\xc4\x01\n\x0c\x43loudService\x12\\\n\rRunCloudTasks\x12\".edgeweave.v1.RunCloudTasksRequest\x1a#.edgeweave.v1.RunCloudTasksResponse(\x01\x30\x01\x12V\n\x0b\x43\x61rryFrames\x12 .edgeweave.v1.CarryFramesRequest\x1a!.edgeweave.v1.CarryFramesResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x65\x64geweave/v1/cloud.proto\x12\x0c\x65\x64geweave.v1\x1a\x19\x65\x64geweave/v1/common.proto\",\n\x0b\x41ttachCloud\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x0c\n\x04site\x18\x02 \x01(\x0c\"\xcc\x01\n\x14RunCloudTasksRequest\x12+\n\x06\x61ttach\x18\x01 \x01(\x0b\x32\x19.edgeweave.v1.AttachCloudH\x00\x12(\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x17.edgeweave.v1.ChunkTaskH\x00\x12\x31\n\x07release\x18\x03 \x01(\x0b\x32\x1e.edgeweave.v1.ReleaseSequencesH\x00\x12\"\n\x04plan\x18\x04 \x01(\x0b\x32\x12.edgeweave.v1.PlanH\x00\x42\x06\n\x04kind\"\xa3\x01\n\x15RunCloudTasksResponse\x12*\n\x08\x61ttached\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.AttachedH\x00\x12*\n\x08released\x18\x02 \x01(\x0b\x32\x16.edgeweave.v1.ReleasedH\x00\x12*\n\x08timeline\x18\x03 \x01(\x0b\x32\x16.edgeweave.v1.TimelineH\x00\x42\x06\n\x04kind\"=\n\x08LaneOpen\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12 \n\x04lane\x18\x02 \x01(\x0e\x32\x12.edgeweave.v1.Lane\"G\n\x0bUnitFailure\x12\x11\n\tsequences\x18\x01 \x03(\x04\x12%\n\x04\x63ode\x18\x02 \x01(\x0e\x32\x17.edgeweave.v1.ErrorCode\",\n\x07\x41rrived\x12\x0c\n\x04unit\x18\x01 \x01(\x04\x12\x13\n\x0b\x62ytes_per_s\x18\x02 \x01(\x04\"\xb0\x02\n\x12\x43\x61rryFramesRequest\x12$\n\x04open\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.LaneOpen\x12\x0c\n\x04unit\x18\x02 \x01(\x04\x12\x11\n\trow_start\x18\x03 \x01(\r\x12\x10\n\x08row_stop\x18\x04 \x01(\r\x12\x10\n\x08num_rows\x18\x05 \x01(\r\x12\x11\n\tsequences\x18\x06 \x03(\x04\x12\x0e\n\x06starts\x18\x07 \x03(\r\x12\"\n\x05\x64type\x18\x08 \x01(\x0e\x32\x13.edgeweave.v1.DType\x12\x0e\n\x06\x63rc32c\x18\t \x01(\r\x12\x0f\n\x07sent_us\x18\n \x01(\x04\x12\x0e\n\x06\x63ounts\x18\x0c \x03(\r\x12&\n\x07\x61rrived\x18\r \x01(\x0b\x32\x15.edgeweave.v1.Arrived\x12\x0f\n\x07payload\x18\x0f \x01(\x0c\"\xaa\x02\n\x13\x43\x61rryFramesResponse\x12$\n\x04open\x18\x01 \x01(\x0b\x32\x16.edgeweave.v1.LaneOpen\x12\x0c\n\x04unit\x18\x02 \x01(\x04\x12\x11\n\trow_start\x18\x03 \x01(\r\x12\x10\n\x08row_stop\x18\x04 \x01(\r\x12\x10\n\x08num_rows\x18\x05 \x01(\r\x12\"\n\x05\x64type\x18\x08 \x01(\x0e\x32\x13.edgeweave.v1.DType\x12\x0e\n\x06\x63rc32c\x18\t \x01(\r\x12\x0f\n\x07sent_us\x18\n \x01(\x04\x12*\n\x07\x66\x61ilure\x18\x0b \x01(\x0b\x32\x19.edgeweave.v1.UnitFailure\x12&\n\x07\x61rrived\x18\r \x01(\x0b\x32\x15.edgeweave.v1.Arrived\x12\x0f\n\x07payload\x18\x0f \x01(\x0c*?\n\x04Lane\x12\x14\n\x10LANE_UNSPECIFIED\x10\x00\x12\x10\n\x0cLANE_PREFILL\x10\x01\x12\x0f\n\x0bLANE_DECODE\x10\x02\x32\xc4\x01\n\x0c\x43loudService\x12\\\n\rRunCloudTasks\x12\".edgeweave.v1.RunCloudTasksRequest\x1a#.edgeweave.v1.RunCloudTasksResponse(\x01\x30\x01\x12V\n\x0b\x43\x61rryFrames\x12 .edgeweave.v1.CarryFramesRequest\x1a!.edgeweave.v1.CarryFramesResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'edgeweave.v1.cloud_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LANE']._serialized_start=1152
-  _globals['_LANE']._serialized_end=1215
+  _globals['_LANE']._serialized_start=1278
+  _globals['_LANE']._serialized_end=1341
   _globals['_ATTACHCLOUD']._serialized_start=69
   _globals['_ATTACHCLOUD']._serialized_end=113
   _globals['_RUNCLOUDTASKSREQUEST']._serialized_start=116
@@ -44,10 +44,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LANEOPEN']._serialized_end=549
   _globals['_UNITFAILURE']._serialized_start=551
   _globals['_UNITFAILURE']._serialized_end=622
-  _globals['_CARRYFRAMESREQUEST']._serialized_start=625
-  _globals['_CARRYFRAMESREQUEST']._serialized_end=889
-  _globals['_CARRYFRAMESRESPONSE']._serialized_start=892
-  _globals['_CARRYFRAMESRESPONSE']._serialized_end=1150
-  _globals['_CLOUDSERVICE']._serialized_start=1218
-  _globals['_CLOUDSERVICE']._serialized_end=1414
+  _globals['_ARRIVED']._serialized_start=624
+  _globals['_ARRIVED']._serialized_end=668
+  _globals['_CARRYFRAMESREQUEST']._serialized_start=671
+  _globals['_CARRYFRAMESREQUEST']._serialized_end=975
+  _globals['_CARRYFRAMESRESPONSE']._serialized_start=978
+  _globals['_CARRYFRAMESRESPONSE']._serialized_end=1276
+  _globals['_CLOUDSERVICE']._serialized_start=1344
+  _globals['_CLOUDSERVICE']._serialized_end=1540
 # @@protoc_insertion_point(module_scope)

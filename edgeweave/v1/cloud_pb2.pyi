@@ -207,6 +207,32 @@ class UnitFailure(_message.Message):
 Global___UnitFailure: _TypeAlias = UnitFailure  # noqa: Y015
 
 @_typing.final
+class Arrived(_message.Message):
+    """How fast the frames of a unit came out of the link."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    BYTES_PER_S_FIELD_NUMBER: _builtins.int
+    unit: _builtins.int
+    """Chunk; 0 is the warm-up."""
+    bytes_per_s: _builtins.int
+    """Of its fastest stretch."""
+    def __init__(
+        self,
+        *,
+        unit: _builtins.int = ...,
+        bytes_per_s: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes_per_s", b"bytes_per_s", "unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Arrived: _TypeAlias = Arrived  # noqa: Y015
+
+@_typing.final
 class CarryFramesRequest(_message.Message):
     """One frame from the edge. Flat, so that the payload is appended last without a copy."""
 
@@ -223,6 +249,7 @@ class CarryFramesRequest(_message.Message):
     CRC32C_FIELD_NUMBER: _builtins.int
     SENT_US_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
+    ARRIVED_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     unit: _builtins.int
     """Chunk or step, by lane. 0 carries a warm-up that is echoed."""
@@ -256,6 +283,10 @@ class CarryFramesRequest(_message.Message):
     def counts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """First frame of a step only: tokens of each row; absent means one token a row."""
 
+    @_builtins.property
+    def arrived(self) -> Global___Arrived:
+        """How fast the latest unit from the cloud arrived, told once; the cloud paces by it."""
+
     def __init__(
         self,
         *,
@@ -270,11 +301,12 @@ class CarryFramesRequest(_message.Message):
         crc32c: _builtins.int = ...,
         sent_us: _builtins.int = ...,
         counts: _abc.Iterable[_builtins.int] | None = ...,
+        arrived: Global___Arrived | None = ...,
         payload: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["open", b"open"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["arrived", b"arrived", "open", b"open"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "crc32c", b"crc32c", "dtype", b"dtype", "num_rows", b"num_rows", "open", b"open", "payload", b"payload", "row_start", b"row_start", "row_stop", b"row_stop", "sent_us", b"sent_us", "sequences", b"sequences", "starts", b"starts", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrived", b"arrived", "counts", b"counts", "crc32c", b"crc32c", "dtype", b"dtype", "num_rows", b"num_rows", "open", b"open", "payload", b"payload", "row_start", b"row_start", "row_stop", b"row_stop", "sent_us", b"sent_us", "sequences", b"sequences", "starts", b"starts", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -295,6 +327,7 @@ class CarryFramesResponse(_message.Message):
     CRC32C_FIELD_NUMBER: _builtins.int
     SENT_US_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
+    ARRIVED_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     unit: _builtins.int
     """Chunk or step, by lane. 0 carries a warm-up that is echoed."""
@@ -320,6 +353,10 @@ class CarryFramesResponse(_message.Message):
     def failure(self) -> Global___UnitFailure:
         """In place of a result: why there is none."""
 
+    @_builtins.property
+    def arrived(self) -> Global___Arrived:
+        """How fast the latest unit from the edge arrived, told once; the edge paces by it."""
+
     def __init__(
         self,
         *,
@@ -332,11 +369,12 @@ class CarryFramesResponse(_message.Message):
         crc32c: _builtins.int = ...,
         sent_us: _builtins.int = ...,
         failure: Global___UnitFailure | None = ...,
+        arrived: Global___Arrived | None = ...,
         payload: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "open", b"open"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["arrived", b"arrived", "failure", b"failure", "open", b"open"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["crc32c", b"crc32c", "dtype", b"dtype", "failure", b"failure", "num_rows", b"num_rows", "open", b"open", "payload", b"payload", "row_start", b"row_start", "row_stop", b"row_stop", "sent_us", b"sent_us", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrived", b"arrived", "crc32c", b"crc32c", "dtype", b"dtype", "failure", b"failure", "num_rows", b"num_rows", "open", b"open", "payload", b"payload", "row_start", b"row_start", "row_stop", b"row_stop", "sent_us", b"sent_us", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

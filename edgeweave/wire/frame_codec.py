@@ -15,7 +15,7 @@ from edgeweave.v1 import cloud_pb2 as pb
 from edgeweave.v1 import common_pb2
 from edgeweave.wire.checksum import crc32c
 from edgeweave.wire.fields import enum_field, optional_enum_field
-from edgeweave.wire.frames import Frame, LaneOpen, Payload, UnitFailure
+from edgeweave.wire.frames import Arrived, Frame, LaneOpen, Payload, UnitFailure
 from edgeweave.wire.varint import last_bytes_field, length_prefix
 
 _Message = pb.CarryFramesRequest | pb.CarryFramesResponse
@@ -74,6 +74,9 @@ def _fill_head(head: _Message, frame: Frame, *, checked: bool) -> None:
     if frame.open is not None:
         head.open.session = frame.open.session
         head.open.lane = pb.Lane.ValueType(frame.open.lane)
+    if frame.arrived is not None:
+        head.arrived.unit = frame.arrived.unit
+        head.arrived.bytes_per_s = frame.arrived.bytes_per_s
     if checked:
         head.crc32c = crc32c(frame.payload)
 
@@ -117,6 +120,7 @@ def _frame_of(
         rows=rows,
         failure=failure,
         open=_open_of(head),
+        arrived=Arrived(head.arrived.unit, head.arrived.bytes_per_s) if head.HasField("arrived") else None,
     )
     if frame.open is None and frame.failure is None:
         _check_payload(frame, lane=lane)

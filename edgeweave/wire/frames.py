@@ -32,12 +32,21 @@ class UnitFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """How fast the frames of a unit came to the sender of this, in their fastest stretch."""
+
+    unit: int
+    bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One message of a lane: tensor rows `[row_start, row_stop)` of the `num_rows` of a chunk or step.
 
     `payload` is `[row_stop - row_start, hidden]`, little endian, of `dtype`. `rows` names the rows of a step and is
     set in its first frame only, on the way up. `sent_us` is the sender's clock when the unit's first byte was ready.
     A frame that opens a stream has `open`, one that reports a failed unit has `failure`; neither has a payload.
+    Any frame may tell by `arrived` how the latest unit from the other end came.
     """
 
     unit: int
@@ -50,6 +59,7 @@ class Frame:
     rows: tuple[Row, ...] | None = None
     failure: UnitFailure | None = None
     open: LaneOpen | None = None
+    arrived: Arrived | None = None
 
 
 def cut_rows(payload: Payload, *, unit: Frame, row_bytes: int, frame_bytes: int) -> Iterator[Frame]:

@@ -67,11 +67,11 @@ class Edge:
 
 
 @asynccontextmanager
-async def lane_cloud(*, keepalive: Keepalive = DEFAULT_KEEPALIVE) -> AsyncIterator[Cloud]:
+async def lane_cloud(*, keepalive: Keepalive = DEFAULT_KEEPALIVE, prefill_pace: str = "auto") -> AsyncIterator[Cloud]:
     """Serve the lanes of session 7."""
     server = GrpcServer("127.0.0.1:0", carries_lanes=True, keepalive=keepalive)
     cloud = Cloud(server)
-    servicer = LaneServicer(cloud.accept)
+    servicer = LaneServicer(cloud.accept, clock=MonotonicClock(), prefill_pace=prefill_pace)
     server.add(CLOUD_SERVICE, cloud_service_handler(_echo_tasks, carry_frames=servicer.carry_frames))
     await server.start()
     try:
@@ -89,6 +89,8 @@ async def lane_edge(
     connect_timeout_s: float = 5.0,
     timeout_s: float = 30.0,
     keepalive: Keepalive = DEFAULT_KEEPALIVE,
+    prefill_pace: str = "auto",
+    link_gbit: float | None = None,
 ) -> AsyncIterator[Edge]:
     """Open the lanes of a session to `target`."""
     frames: dict[Lane, asyncio.Queue[Frame]] = {lane: asyncio.Queue() for lane in Lane}
@@ -99,6 +101,8 @@ async def lane_edge(
         keepalive=keepalive,
         connect_timeout_s=connect_timeout_s,
         timeout_s=timeout_s,
+        prefill_pace=prefill_pace,
+        link_gbit=link_gbit,
     )
     async with open_lanes(
         target,

@@ -70,7 +70,7 @@ async def serve_cloud(stack: AsyncExitStack, model: FaultyCloud, holdings: Holdi
         staging_bytes=holdings.staging_bytes,
     )
     server = GrpcServer(ANY_PORT, keepalive=holdings.keepalive, carries_lanes=True)
-    lanes = LaneServicer(servicer.accept)
+    lanes = LaneServicer(servicer.accept, clock=clock)
     server.add(CLOUD_SERVICE, cloud_service_handler(servicer.run_cloud_tasks, carry_frames=lanes.carry_frames))
     await _start(stack, server, worker)
     return ServedCloud(servicer, server, model, f"127.0.0.1:{server.port}")

@@ -79,7 +79,7 @@ async def _serve(settings: CloudSettings, model: CloudPart[Any], unit_time: Unit
     )
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, carries_lanes=True, tls=settings.tls)
-    lanes = LaneServicer(servicer.accept, clock=clock, prefill_pace=settings.prefill_pace)
+    lanes = LaneServicer(servicer.accept, clock=clock, prefill_pace=settings.prefill_pace, link_gbit=settings.link_gbit)
     server.add(CLOUD_SERVICE, cloud_service_handler(servicer.run_cloud_tasks, carry_frames=lanes.carry_frames))
     await serve_engine(server, service=CLOUD_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
 

@@ -14,7 +14,7 @@ from edgeweave.errors import ProtocolError
 from edgeweave.interleave.nouns import DType, ErrorCode, Lane, Row
 from edgeweave.v1 import cloud_pb2 as pb
 from edgeweave.wire.frame_codec import decode_down, decode_up, encode_down, encode_up
-from edgeweave.wire.frames import Frame, LaneOpen, UnitFailure
+from edgeweave.wire.frames import Arrived, Frame, LaneOpen, UnitFailure
 
 T = TypeVar("T")
 U64 = st.integers(0, 2**64 - 1)
@@ -33,6 +33,7 @@ def hidden_frames(draw: st.DrawFn) -> Frame:
         dtype=draw(st.sampled_from(DType)),
         sent_us=draw(U64),
         payload=draw(st.binary(min_size=1, max_size=40)) * num_here,
+        arrived=draw(st.none() | st.builds(Arrived, U64, U64)),
     )
 
 
