@@ -46,6 +46,8 @@ class CloudView:
 
     `last` and `before_last` are the two units that ran most recently. `decode_due_us` is when the next decode step
     is expected, `None` when none is on its way. `prefill_run_us` is how long prefill has run since it last yielded.
+    `decode_rows` counts the sequences that are through their prefill: those of the step that is ready, and those that
+    will join one.
     """
 
     now_us: int
@@ -55,17 +57,20 @@ class CloudView:
     before_last: Work | None = None
     decode_due_us: int | None = None
     prefill_run_us: int = 0
+    decode_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeView:
-    """What the edge engine sees when it is free. `last` matters only where the edge holds all layers."""
+    """What the edge engine sees when it is free. The last three matter only where the edge holds all layers."""
 
     turnaround_ready: bool
     tail_ready: bool
     head_ready: bool
-    last: EdgeWork | None = None
     holds_body: bool = False
+    last: EdgeWork | None = None
+    prefill_run_us: int = 0
+    decode_rows: int = 0
 
 
 def next_unit(view: CloudView, plan: Plan) -> Work | Wait | None:
@@ -77,13 +82,18 @@ def next_unit(view: CloudView, plan: Plan) -> Work | Wait | None:
     segment first give decode its chance: wait until it is due, if that is within the grace of the plan.
     """
     if view.prefill_ready and view.decode_ready:
-        may_yield = view.last is Work.PREFILL and view.prefill_run_us >= plan.min_segment_us
+        may_yield = view.last is Work.PREFILL and view.prefill_run_us >= prefill_turn_us(view.decode_rows, plan)
         return Work.DECODE if may_yield else Work.PREFILL
     if view.decode_ready:
         return Work.DECODE
     if view.prefill_ready:
         return _grace(view, plan) or Work.PREFILL
     return None
+
+
+def prefill_turn_us(decode_rows: int, plan: Plan) -> int:
+    """Return how long prefill may run before it yields to a step that is ready: longer where that fills the batch."""
+    return max(plan.min_segment_us, (plan.fill_to_rows - decode_rows) * plan.fill_row_us)
 
 
 def _grace(view: CloudView, plan: Plan) -> Wait | None:
@@ -100,9 +110,9 @@ def next_edge_unit(view: EdgeView, plan: Plan) -> EdgeWork | None:
 
     A turnaround goes first, since a whole decode group waits for it. Then, with more than one chunk in flight, the
     head of the next chunk before the tail of the one before, so that the cloud has it in time; else the tail first.
-    An edge that holds all layers alternates decode and prefill instead, as the cloud does.
+    An edge that holds all layers shares its time between decode and prefill instead, as the cloud does.
     """
-    if view.holds_body and view.last is EdgeWork.TURNAROUND and (view.tail_ready or view.head_ready):
+    if view.holds_body and (view.tail_ready or view.head_ready) and not _may_turn(view, plan):
         return EdgeWork.TAIL if view.tail_ready else EdgeWork.HEAD
     if view.turnaround_ready:
         return EdgeWork.TURNAROUND
@@ -111,6 +121,12 @@ def next_edge_unit(view: EdgeView, plan: Plan) -> EdgeWork | None:
     if view.tail_ready:
         return EdgeWork.TAIL
     return EdgeWork.HEAD if view.head_ready else None
+
+
+def _may_turn(view: EdgeView, plan: Plan) -> bool:
+    """Whether prefill of an edge that holds all layers has had its turn."""
+    had_turn = view.prefill_run_us >= prefill_turn_us(view.decode_rows, plan)
+    return view.last is not EdgeWork.TURNAROUND and had_turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ token ids or the model: the shell stages hidden states and runs what the core re
 """
 
 import math
+from collections import deque
 from dataclasses import dataclass, field
 
 from edgeweave.errors import ProtocolError
-from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit
+from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit, prefill_turn_us
 from edgeweave.interleave.cloud_sequences import CloudSequence, CloudSequences
 from edgeweave.interleave.cloud_work import CloudChunk, CloudChunks, CloudSteps, CloudUnit
 from edgeweave.interleave.effects import (
@@ -54,7 +55,7 @@ class CloudCore:
     inside_us: int = 0
     _last: Work | None = None
     _before_last: Work | None = None
-    _decode_due_us: int | None = None
+    _dues_us: deque[int] = field(default_factory=deque)
     _grace_from_us: int | None = None
     _prefill_run_us: int = 0
     _layer_token_us: float = 0.0
@@ -105,7 +106,7 @@ class CloudCore:
         if not isinstance(choice, Work):
             self._note_wait(choice, now_us)
             return []
-        effect, ending = self._begin_segment() if choice is Work.PREFILL else self._begin_step()
+        effect, ending = self._begin_segment(now_us) if choice is Work.PREFILL else self._begin_step()
         self.ledger.begin_unit(now_us=now_us, ending=ending)
         self._grace_from_us = None
         self._unit = CloudUnit(choice, effect, view, self.plan.plan)
@@ -167,7 +168,7 @@ class CloudCore:
             effects += self._drop(number)
         self._set_open(now_us)
         if not self.book.any_decodes:
-            self._decode_due_us = None  # nothing that decodes is left: no step is on its way
+            self._dues_us.clear()  # nothing that decodes is left: no step is on its way
         return [*effects, Tell(Released(event.sequences))]
 
     def _drop(self, number: int) -> list[CloudEffect]:
@@ -188,7 +189,18 @@ class CloudCore:
             before_last=self._before_last,
             decode_due_us=self._decode_due_us,
             prefill_run_us=self._prefill_run_us,
+            decode_rows=self._decode_rows(),
         )
+
+    @property
+    def _decode_due_us(self) -> int | None:
+        """When the first of the steps that are on their way is expected."""
+        return self._dues_us[0] if self._dues_us else None
+
+    def _decode_rows(self) -> int:
+        """Return how many sequences are through their prefill: what is open and has no row in a chunk that is here."""
+        prefilling = {row.sequence for chunk in self.chunks.open.values() for row in chunk.task.rows}
+        return len(self.book.open.keys() - prefilling)
 
     def _note_wait(self, choice: Wait | None, now_us: int) -> None:
         if choice is None:
@@ -196,7 +208,7 @@ class CloudCore:
         elif self._grace_from_us is None:
             self._grace_from_us = now_us
 
-    def _begin_segment(self) -> tuple[RunSegment, Ending]:
+    def _begin_segment(self, now_us: int) -> tuple[RunSegment, Ending]:
         chunk = self.chunks.next_ready()
         if chunk is None:
             raise ProtocolError("no chunk is ready")
@@ -208,25 +220,32 @@ class CloudCore:
         # While a step is on its way, the scheduler owes nothing: only without one is the time before its task its own.
         announced_us = chunk.announced_us if self._decode_due_us is None else None
         ending = Ending(BubbleCause.AWAIT_PREFILL_HIDDEN, announced_us, arrival_us, self._grace_from_us)
-        return RunSegment(chunk.task, self._next_piece(chunk), live), ending
+        return RunSegment(chunk.task, self._next_piece(chunk, now_us), live), ending
 
-    def _next_piece(self, chunk: CloudChunk) -> Segment:
+    def _next_piece(self, chunk: CloudChunk, now_us: int) -> Segment:
         """Return the layers to run without yielding: the cut of a fixed plan, or as many as the plan's time takes.
 
-        Under an adaptive plan the engine may yield after any layer once the shortest segment has run; until then it
-        runs on in one piece, as long as the time of a layer is known.
+        Under an adaptive plan the engine may yield after any layer once prefill had its turn and a step is due. Until
+        then it runs on in one piece if the time of a layer is known, and while no step is on its way in any case.
         """
         left = chunk.segment_left
         if self.plan.kind is not PlanKind.ADAPTIVE:
             return left
         layer_us = chunk.layer_us or self._layer_token_us * chunk.num_rows
-        num_layers = math.ceil((self.plan.min_segment_us - self._prefill_run_us) / layer_us) if layer_us else 1
+        step_is_here, due_us = self.steps.next_ready() is not None, self._decode_due_us
+        if due_us is None and not step_is_here:
+            return left
+        turn_us = prefill_turn_us(self._decode_rows(), self.plan) - self._prefill_run_us
+        run_us = turn_us if step_is_here or due_us is None else max(turn_us, due_us - now_us)
+        num_layers = math.ceil(run_us / layer_us) if layer_us else 1
         return Segment(left.start, min(left.stop, left.start + max(1, num_layers)))
 
     def _begin_step(self) -> tuple[RunStep, Ending]:
         step = self.steps.next_ready()
         if step is None:
             raise ProtocolError("no step is ready")
+        if self._dues_us:
+            self._dues_us.popleft()
         live = self.book.live(step.task.rows)
         self.num_skipped += live.count(False)
         self.book.advance(step.task.rows, live)
@@ -256,7 +275,10 @@ class CloudCore:
         number, rows = effect.step.step, effect.step.rows
         self.inside_us += self.steps.open.pop(number).inside_us(now_us=now_us)
         self.book.start_decode(rows)
-        self._decode_due_us = now_us + self.plan.decode_return_us if any(effect.live) else None
+        if any(effect.live):
+            self._dues_us.append(now_us + self.plan.decode_return_us)
+        while len(self._dues_us) > self.plan.max_steps:
+            self._dues_us.popleft()  # fewer steps are in flight than before: one of them will not come
         if event.failure is not None:
             return [SendFailure(Lane.DECODE, number, self.book.fail(rows, effect.live), event.failure)]
         return [SendResult(Lane.DECODE, number, rows, effect.live)]

@@ -192,4 +192,5 @@ class CloudUnit:
             num_skipped=len(self.rows) - len(live_rows),
             decode_due_us=self.view.decode_due_us,
             prefill_run_us=self.view.prefill_run_us,
+            decode_rows=self.view.decode_rows,
         )

@@ -69,6 +69,7 @@ class EdgeCore:
     steps: EdgeSteps = field(default_factory=EdgeSteps)
     num_skipped: int = 0
     _last: EdgeWork | None = None
+    _prefill_run_us: int = 0
     _last_was_step: bool = False
     _unit: EdgeUnit | None = None
     _deferred: list[ReleaseSequences] = field(default_factory=list)
@@ -181,16 +182,22 @@ class EdgeCore:
             turnaround_ready=self.steps.first_back() is not None or self._may_launch(),
             tail_ready=self.chunks.next_tail() is not None,
             head_ready=head is not None and (head.is_away or may_start_head(self._mesh(), self.plan)),
-            last=self._last,
             holds_body=self.holds_body,
+            last=self._last,
+            prefill_run_us=self._prefill_run_us,
+            decode_rows=self._decode_rows() if self.holds_body else 0,
         )
+
+    def _decode_rows(self) -> int:
+        """Return how many sequences are through their prefill."""
+        return self.book.num_may_step + sum(1 for _ in self.steps.rows_away())
 
     def _mesh(self) -> MeshView:
         return MeshView(
             chunk_away=self.chunks.is_any_away(),
             num_steps_away=len(self.steps.away),
             chunk_waits=self.chunks.waiting_head() is not None,
-            rows_wait=self.book.any_may_step,
+            rows_wait=self.book.num_may_step > 0,
             last_was_step=self._last_was_step,
         )
 
@@ -340,6 +347,7 @@ class EdgeCore:
         self.ledger.end_unit(now_us=now_us, ran=unit.ran(begin_us=begin_us, end_us=now_us))
         self._unit = None
         self._last = unit.work
+        self._prefill_run_us = 0 if unit.work is EdgeWork.TURNAROUND else self._prefill_run_us + now_us - begin_us
         self._set_open(now_us)
         deferred, self._deferred = self._deferred, []
         return [effect for release in deferred for effect in self._release(release, now_us)]

@@ -15,7 +15,7 @@ from edgeweave.interleave.nouns import ExtendSequence, OpenSequence, Row, Sample
 
 @dataclass(slots=True)
 class EdgeSequences:
-    """Open sequences by number; `home` lists those that wait for their next step, longest there first."""
+    """Open sequences by number; `home` lists those that wait for their next step."""
 
     open: dict[int, EdgeSequence] = field(default_factory=dict)
     home: deque[int] = field(default_factory=deque)
@@ -99,13 +99,16 @@ class EdgeSequences:
         return tuple(sample.sequence for sample in mine if sample.finish is not None)
 
     @property
-    def any_may_step(self) -> bool:
-        """Whether a sequence at home could join a step now."""
-        return any(self.open[number].may_step for number in self.home)
+    def num_may_step(self) -> int:
+        """How many sequences at home could join a step now."""
+        return sum(self.open[number].may_step for number in self.home)
 
     def next_rows(self, *, rows_away: Iterable[Row], max_steps: int, max_rows: int) -> tuple[Row, ...]:
-        """Take the rows of the next step: those longest at home, a fair share of all, in `max_steps` groups."""
-        ready = [number for number in self.home if self.open[number].may_step]
+        """Take the rows of the next step: the oldest sequences first, a fair share of all, in `max_steps` groups.
+
+        By age and not by turns: what decodes goes on to its end, and what is prefilled ahead waits for a free place.
+        """
+        ready = sorted(number for number in self.home if self.open[number].may_step)
         share = -(-(len(ready) + sum(self.live(rows_away))) // max_steps)
         chosen = ready[: min(share, max_rows)]
         self.home = deque(number for number in self.home if number not in set(chosen))

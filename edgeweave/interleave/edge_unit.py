@@ -54,6 +54,8 @@ class EdgeUnit:
             chunk=self.chunk.task.chunk if self.chunk is not None else None,
             step=step.task.step if self.chunk is None and step is not None else None,
             num_skipped=self.num_skipped,
+            prefill_run_us=self.view.prefill_run_us,
+            decode_rows=self.view.decode_rows,
         )
 
     def _num_live_tokens(self, rows: tuple[Row, ...]) -> int:

@@ -14,13 +14,16 @@ class Limits:
     """What bounds a prefill chunk, a decode step, a sequence and the queue.
 
     `chunk_tokens` is the cut: the most tokens of one sequence in one chunk. A chunk of several sequences may hold up
-    to `prefill_budget`. Prompts of `long_prompt_tokens` or more have chunks of their own.
+    to `prefill_budget`. Prompts of `long_prompt_tokens` or more have chunks of their own. `prefill_ahead` sequences
+    more than fit into the steps may be prefilled, so that a place in a step that comes free is taken at once; `None`:
+    half a batch.
     """
 
     max_prefill_batch_size: int = 50
     max_prefill_tokens: int = 8192
     max_seq_len: int = 2560
     max_batch_size: int = 200
+    prefill_ahead: int | None = None
     chunk_tokens: int = 512
     long_prompt_tokens: int = 2048
     dynamic_prefill_size: bool = True
@@ -31,6 +34,11 @@ class Limits:
     def prefill_budget(self) -> int:
         """Most tokens of one prefill chunk, inclusive."""
         return max(self.max_prefill_tokens, self.max_seq_len)
+
+    def max_sequences(self, *, max_steps: int) -> int:
+        """Sequences that may be open at once, with `max_steps` steps in flight."""
+        ahead = self.prefill_ahead if self.prefill_ahead is not None else -(-self.max_batch_size // 2)
+        return max_steps * self.max_batch_size + ahead
 
     def staged_tokens(self, *, max_prefills: int) -> int:
         """Tokens whose hidden states wait on either side at most: those of the chunks in flight and of one more."""

@@ -6,86 +6,41 @@ fault or a busy neighbour says nothing of the next one. Does not know what the t
 
 from dataclasses import dataclass, field
 
+from edgeweave.interleave.curve import OUTLIER, Curve, Line
 from edgeweave.interleave.nouns import Segment, Stage, StepDone, Timeline, UnitRan
 
 MEMORY = 64
-"""A line forgets: observations count by about the last 64."""
-MIN_OBSERVATIONS = 4
-ROWS_MEMORY = 16
-"""The rows of a step are averaged over about this many."""
-OUTLIER = 4.0
-"""A time this many times the expected one is not taken."""
-LEAST_SPREAD = 0.05
-"""Relative variance of what a time depends on below which its fixed part cannot be told from the rest."""
-ASSUMED_FIXED_SHARE = 0.5
-
-
-@dataclass(slots=True)
-class Line:
-    """`y = fixed + slope * x`, by least squares over what was seen lately; neither part is negative."""
-
-    _weight: float = 0.0
-    _x: float = 0.0
-    _y: float = 0.0
-    _xx: float = 0.0
-    _xy: float = 0.0
-
-    @property
-    def is_known(self) -> bool:
-        """Whether enough was seen to predict."""
-        return self._weight >= MIN_OBSERVATIONS - 1
-
-    def observe(self, x: float, y: float) -> None:
-        """Take one observation, unless it is an outlier."""
-        if self.is_known and y > OUTLIER * max(self.at(x), 1.0):
-            return
-        keep = 1.0 - 1.0 / MEMORY
-        self._weight = self._weight * keep + 1.0
-        self._x = self._x * keep + x
-        self._y = self._y * keep + y
-        self._xx = self._xx * keep + x * x
-        self._xy = self._xy * keep + x * y
-
-    def at(self, x: float) -> float:
-        """Return the expected `y` at `x`."""
-        fixed, slope = self._parts()
-        return fixed + slope * x
-
-    @property
-    def fixed(self) -> float:
-        """The part that does not depend on `x`."""
-        return self._parts()[0]
-
-    def _parts(self) -> tuple[float, float]:
-        if not self._weight:
-            return 0.0, 0.0
-        mean_x, mean_y = self._x / self._weight, self._y / self._weight
-        variance = self._xx / self._weight - mean_x * mean_x
-        if mean_x <= 0 or variance <= LEAST_SPREAD * mean_x * mean_x:
-            fixed = ASSUMED_FIXED_SHARE * mean_y
-            return fixed, (mean_y - fixed) / mean_x if mean_x > 0 else 0.0
-        slope = max(0.0, (self._xy / self._weight - mean_x * mean_y) / variance)
-        fixed = mean_y - slope * mean_x
-        return (fixed, slope) if fixed >= 0 else (0.0, mean_y / mean_x)
+"""The mix of prompts and outputs is that of about the last 64 requests."""
 
 
 @dataclass(slots=True)
 class Measures:
-    """The measured times of one session, in microseconds; `step_rows` are those of a step on average."""
+    """The measured times of one session, in microseconds.
+
+    Where the edge holds all layers (`holds_body`) its own units are those of the body, a layer being the whole model.
+    `_prompt_tokens` and `_output_tokens` are those of requests that ended lately.
+    """
 
     body: Segment
+    holds_body: bool = False
     token_bytes: int = 0
     rtt_us: int = 0
     lane_bytes_per_us: float = 0.0
     layer_by_tokens: Line = field(default_factory=Line)
-    step_by_rows: Line = field(default_factory=Line)
+    step_by_rows: Curve = field(default_factory=Curve)
     turnaround_us: float = 0.0
-    step_rows: float = 0.0
+    _prompt_tokens: float = 0.0
+    _output_tokens: float = 0.0
 
     @property
-    def are_complete(self) -> bool:
-        """Whether enough was measured to set a plan by."""
-        return self.layer_by_tokens.is_known and self.step_by_rows.is_known and self.decode_return_us > 0
+    def are_known(self) -> bool:
+        """Whether enough was measured to set a plan by; a load of prompts alone has no steps to measure."""
+        return self.layer_by_tokens.is_known
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether steps were measured as well."""
+        return self.step_by_rows.is_known and (self.holds_body or self.decode_return_us > 0)
 
     def take_timeline(self, timeline: Timeline) -> None:
         """Take the units that an engine ran."""
@@ -95,28 +50,40 @@ class Measures:
     def take_step(self, done: StepDone) -> None:
         """Take the turnaround of a step; one that is far off, a piece of head in front of it, counts little."""
         self.turnaround_us = _moved(self.turnaround_us, done.turnaround_us)
-        self.step_rows += (len(done.samples) - self.step_rows) / ROWS_MEMORY
+
+    def take_ended(self, *, num_prompt: int, num_output: int) -> None:
+        """Take the lengths of a request that ended by itself."""
+        keep = 1.0 - 1.0 / MEMORY
+        self._prompt_tokens = self._prompt_tokens * keep + num_prompt
+        self._output_tokens = self._output_tokens * keep + num_output
 
     @property
     def decode_return_us(self) -> int:
         """Expected time from the end of a step in the cloud to the next one's arrival (L15); 0: not known yet."""
         return round(self.rtt_us + self.turnaround_us) if self.rtt_us and self.turnaround_us else 0
 
+    @property
+    def prompt_per_output(self) -> float | None:
+        """Tokens of prompts for each one of output, of requests that ended lately; `None` before the first."""
+        return self._prompt_tokens / self._output_tokens if self._output_tokens else None
+
     def handoff_us(self, chunk_tokens: int) -> float:
         """Return the time from the end of a chunk in the cloud to the arrival of one that waited for it."""
         bytes_us = chunk_tokens * self.token_bytes / self.lane_bytes_per_us if self.lane_bytes_per_us else 0.0
         return self.rtt_us + self.turnaround_us + 2 * bytes_us
 
-    def prefill_us(self, num_tokens: int, *, chunk_tokens: int) -> float:
+    def prefill_us(self, num_tokens: float, *, chunk_tokens: int) -> float:
         """Return the time of the whole body for `num_tokens` of prefill in chunks of `chunk_tokens`."""
-        per_chunk = self.layer_by_tokens.at(max(1, chunk_tokens)) * self.body.num_layers
+        per_chunk = self.layer_by_tokens.at(max(1, chunk_tokens)) * max(1, self.body.num_layers)
         return per_chunk * num_tokens / max(1, chunk_tokens)
 
     def _take(self, ran: UnitRan) -> None:
+        prefill, step = (Stage.HEAD, Stage.TURNAROUND) if self.holds_body else (Stage.SEGMENT, Stage.STEP)
         took_us = ran.end_us - ran.begin_us
-        if ran.stage is Stage.SEGMENT and ran.num_tokens:
-            self.layer_by_tokens.observe(ran.num_tokens, took_us / (ran.stop - ran.start))
-        elif ran.stage is Stage.STEP and ran.num_rows:
+        if ran.stage is prefill and ran.num_tokens:
+            num_layers = 1 if self.holds_body else ran.stop - ran.start
+            self.layer_by_tokens.observe(ran.num_tokens, took_us / num_layers)
+        elif ran.stage is step and ran.num_rows:
             self.step_by_rows.observe(ran.num_rows, took_us)
 
 

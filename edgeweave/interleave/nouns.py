@@ -113,7 +113,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What engines order their work by. Units: microseconds, counts."""
+    """What engines order their work by. Units: microseconds, counts.
+
+    While fewer than `fill_to_rows` sequences are through their prefill, a step waits for prefill that is ready, at most
+    `fill_row_us` for each that is missing.
+    """
 
     plan: int
     kind: PlanKind
@@ -125,6 +129,8 @@ class Plan:
     decode_return_us: int = 0
     max_grace_us: int = 0
     may_fuse: bool = False
+    fill_to_rows: int = 0
+    fill_row_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +245,7 @@ class UnitRan:
     tail_ready: bool = False
     decode_due_us: int | None = None
     prefill_run_us: int = 0
+    decode_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

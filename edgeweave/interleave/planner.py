@@ -6,9 +6,11 @@ Knows the kinds of plans and when a value has moved enough to be sent. Does not 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from edgeweave.interleave.adaptive import Goal, Queue, Values, adapt
+from edgeweave.interleave.adaptive import Goal, Values, adapt, balanced_segments
+from edgeweave.interleave.forecast import Forecast, Queue
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import Plan, PlanKind, Segment
+from edgeweave.interleave.plan_change import PlanChange
 from edgeweave.interleave.plans import (
     DEFAULT_NUM_SEGMENTS,
     PlanRequest,
@@ -36,6 +38,7 @@ class Planner:
     plan: Plan = field(init=False)
     values: Values | None = None
     _followed_us: int | None = None
+    _num_segments: int = DEFAULT_NUM_SEGMENTS
 
     def __post_init__(self) -> None:
         """Make the first plan, so that a wrong one is refused at once."""
@@ -43,7 +46,7 @@ class Planner:
 
     def begin(self, session: Session) -> Plan:
         """Return the plan for a new session, in which nothing was measured yet."""
-        self.values, self._followed_us = None, None
+        self.values, self._followed_us, self._num_segments = None, None, DEFAULT_NUM_SEGMENTS
         self.plan = self._made(self.wanted, session, number=self.plan.plan + 1)
         return self.plan
 
@@ -60,24 +63,30 @@ class Planner:
         self.wanted, self.plan, self.values = wanted, plan, None
         return plan
 
-    def follow(self, session: Session, queue: Callable[[], Queue], *, now_us: int) -> Plan | None:
+    def follow(self, session: Session, queue: Callable[[], Queue], *, now_us: int) -> PlanChange | None:
         """Return the plan that follows what was measured; `None` while it is not due, or has hardly moved."""
-        if self._followed_us is not None and now_us < self._followed_us + INTERVAL_US:
+        if not self._is_due(session, now_us):
             return None
-        plan = self._followed(session, queue)
-        if not _differs(plan, self.plan):
+        forecast = Forecast(session.measures, queue())
+        before, plan = self.plan, self._followed(session, forecast)
+        if not _differs(plan, before):
             return None
         self._followed_us, self.plan = now_us, plan
-        return plan
+        return PlanChange(plan, _rows_per_s(forecast, plan), _rows_per_s(forecast, before))
 
     def cut(self, body: Segment) -> tuple[Segment, ...]:
         """Return the cut of the next chunk: equal segments, or under an adaptive plan the longest allowed."""
         if body.num_layers == 0:
             return ()
         if self.plan.kind is not PlanKind.ADAPTIVE:
-            return cut_evenly(body, num_segments=self.wanted.num_segments or DEFAULT_NUM_SEGMENTS)
+            return cut_evenly(body, num_segments=self.wanted.num_segments or self._num_segments)
         longest = self.values.longest_layers if self.values is not None else None
         return cut_evenly(body, num_segments=-(-body.num_layers // longest) if longest else 1)
+
+    def _is_due(self, session: Session, now_us: int) -> bool:
+        """Whether the interval is over, or enough was measured for the first time."""
+        is_first = self.plan.kind is PlanKind.ADAPTIVE and self.values is None and session.measures.are_known
+        return is_first or self._followed_us is None or now_us >= self._followed_us + INTERVAL_US
 
     def _made(self, wanted: PlanRequest, session: Session | None, *, number: int) -> Plan:
         max_batch_size = self.limits.max_batch_size
@@ -85,11 +94,12 @@ class Planner:
         decode_return_us = session.measures.decode_return_us if session is not None else 0
         return with_decode_return(plan, number=number, decode_return_us=decode_return_us)
 
-    def _followed(self, session: Session, queue: Callable[[], Queue]) -> Plan:
+    def _followed(self, session: Session, forecast: Forecast) -> Plan:
         number, decode_return_us = self.plan.plan + 1, session.measures.decode_return_us
-        if self.plan.kind is not PlanKind.ADAPTIVE or not session.measures.are_complete:
+        self._num_segments = balanced_segments(forecast) or self._num_segments
+        if self.plan.kind is not PlanKind.ADAPTIVE or not session.measures.are_known:
             return with_decode_return(self.plan, number=number, decode_return_us=decode_return_us)
-        self.values = adapt(session.measures, queue(), self.goal)
+        self.values = adapt(forecast, self.goal)
         plan = with_values(self.plan, self.values, number=number, decode_return_us=decode_return_us)
         return self._as_wanted(plan, session)
 
@@ -106,6 +116,19 @@ class Planner:
 
 def _differs(plan: Plan, before: Plan) -> bool:
     """Whether a plan differs enough to be sent: a count at all, a time by a fifth."""
-    counts = (plan.max_prefills, plan.max_steps) != (before.max_prefills, before.max_steps)
-    times = [(plan.decode_return_us, before.decode_return_us), (plan.min_segment_us, before.min_segment_us)]
-    return counts or any(abs(new_us - old_us) * 5 > old_us for new_us, old_us in times)
+    times = zip(_times_us(plan), _times_us(before), strict=True)
+    return _counts(plan) != _counts(before) or any(abs(new_us - old_us) * 5 > old_us for new_us, old_us in times)
+
+
+def _counts(plan: Plan) -> tuple[int, ...]:
+    return (plan.max_prefills, plan.max_steps, plan.fill_to_rows)
+
+
+def _times_us(plan: Plan) -> tuple[int, ...]:
+    return (plan.decode_return_us, plan.min_segment_us, plan.fill_row_us)
+
+
+def _rows_per_s(forecast: Forecast, plan: Plan) -> float:
+    if not forecast.measures.has_steps:
+        return 0.0
+    return forecast.rows_per_s(max_steps=plan.max_steps, max_prefills=plan.max_prefills)

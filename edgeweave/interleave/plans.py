@@ -83,6 +83,8 @@ def with_values(plan: Plan, values: Values, *, number: int, decode_return_us: in
         plan,
         plan=number,
         min_segment_us=values.min_segment_us,
+        fill_to_rows=values.fill_to_rows,
+        fill_row_us=values.fill_row_us,
         decode_return_us=decode_return_us,
         max_grace_us=0,
     )

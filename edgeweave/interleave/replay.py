@@ -60,6 +60,7 @@ class Replay:
             before_last=self._before_last,
             decode_due_us=ran.decode_due_us,
             prefill_run_us=ran.prefill_run_us,
+            decode_rows=ran.decode_rows,
         )
         self.num_departures += plan is not None and next_unit(view, plan) is not work
         self._before_last, self._last = self._last, work
@@ -70,8 +71,10 @@ class Replay:
             turnaround_ready=ran.decode_ready,
             tail_ready=ran.tail_ready,
             head_ready=ran.prefill_ready,
-            last=self._last_edge,
             holds_body=self.holds_body,
+            last=self._last_edge,
+            prefill_run_us=ran.prefill_run_us,
+            decode_rows=ran.decode_rows,
         )
         self.num_departures += plan is not None and next_edge_unit(view, plan) is not work
         self._last_edge = work

@@ -18,9 +18,10 @@ from edgeweave.errors import (
     UnitFailedError,
 )
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.adaptive import Goal, Queue
+from edgeweave.interleave.adaptive import Goal
 from edgeweave.interleave.batching import Draft, Prefilling, Waiting, form_chunk
 from edgeweave.interleave.choices import Issue, StageView, choose_stage
+from edgeweave.interleave.forecast import Queue
 from edgeweave.interleave.growth import Extension, next_growth, wants_growth
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import (
@@ -48,6 +49,7 @@ from edgeweave.interleave.scheduler_events import (
     EndSession,
     FromEngine,
     Refuse,
+    Replanned,
     SchedulerEffect,
     SchedulerEvent,
     StopAdmission,
@@ -211,20 +213,20 @@ class SchedulerCore:
 
     def _replan(self, session: Session, now_us: int) -> list[SchedulerEffect]:
         """Follow what was measured."""
-        plan = self.planner.follow(session, lambda: self._queue(session), now_us=now_us)
-        return self._send_plan(session) if plan is not None else []
+        change = self.planner.follow(session, lambda: self._queue(session), now_us=now_us)
+        return [Replanned(change), *self._send_plan(session)] if change is not None else []
 
     def _queue(self, session: Session) -> Queue:
-        live, waiting = session.live, self.waiting
-        decode_rows = sum(sequence.state is Attempt.DECODING for sequence in live)
+        open_requests = [*self.waiting, *(sequence.request for sequence in session.live)]
         return Queue(
-            prefill_tokens=sum(request.need.num_tokens for request in waiting) + session.prefill_tokens_left,
-            prefill_requests=len(waiting) + len(live) - decode_rows,
+            open_requests=len(open_requests),
+            prompt_tokens=sum(len(request.prompt) for request in open_requests),
+            output_tokens=sum(request.max_tokens for request in open_requests),
+            waiting_tokens=sum(request.need.num_tokens for request in self.waiting) + session.prefill_tokens_left,
             chunk_tokens=session.chunk_tokens or self.limits.chunk_tokens,
-            output_tokens=sum(request.num_left for request in self.requests.values()),
-            decode_rows=decode_rows,
-            open_requests=len(live) + len(waiting),
             max_rows=self.limits.max_batch_size,
+            max_steps=self.plan.max_steps,
+            max_prefills=self.plan.max_prefills,
         )
 
     # ---- issuing
@@ -252,7 +254,7 @@ class SchedulerCore:
             [Prefilling(sequence.number, sequence.issued, sequence.num_prefill) for sequence in prefilling],
             [Waiting(request.need, is_recompute=bool(request.output)) for request in self.waiting],
             accounts=accounts,
-            num_slots=self.plan.max_steps * self.limits.max_batch_size - len(live),
+            num_slots=self.limits.max_sequences(max_steps=self.plan.max_steps) - len(live),
             may_admit=not live or not (accounts.is_low or someone_grows),
             limits=self.limits,
         )
@@ -300,6 +302,7 @@ class SchedulerCore:
                 session.take_released(event.side, event.message)
             case Timeline():
                 session.take_timeline(event.side, event.message)
+                return self._replan(session, now_us)
         return []
 
     def _take_chunk(self, session: Session, done: ChunkDone, now_us: int) -> list[SchedulerEffect]:
@@ -331,6 +334,7 @@ class SchedulerCore:
         if sample.finish is None:
             return [emit]
         del self.requests[request.request_id]
+        session.measures.take_ended(num_prompt=len(request.prompt), num_output=len(request.output))
         sequence.state = Attempt.RELEASING  # the edge freed it by itself and says so; only the cloud has to be told
         return [emit, *self._send_release(session, [sequence], sides=[Side.CLOUD])]
 

@@ -19,6 +19,7 @@ from edgeweave.interleave.nouns import (
     Timeline,
     UnitFailed,
 )
+from edgeweave.interleave.plan_change import PlanChange
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Request
 
@@ -98,4 +99,11 @@ class EndSession:
     reason: str
 
 
-SchedulerEffect = ToEngine | Emit | Refuse | EndSession
+@dataclass(frozen=True, slots=True)
+class Replanned:
+    """The plan follows what was measured; the engines are told as well. For whoever watches."""
+
+    change: PlanChange
+
+
+SchedulerEffect = ToEngine | Emit | Refuse | EndSession | Replanned

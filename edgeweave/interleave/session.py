@@ -162,9 +162,11 @@ class Session:
 
 def _measures_of(event: Connected) -> Measures:
     if event.lanes is None:
-        return Measures(event.edge.body)
+        return Measures(event.edge.body, holds_body=True)
     rate = event.lanes.prefill_bytes_per_s / 1e6
-    return Measures(event.edge.body, event.edge.token_bytes, event.lanes.rtt_us, rate)
+    return Measures(
+        event.edge.body, token_bytes=event.edge.token_bytes, rtt_us=event.lanes.rtt_us, lane_bytes_per_us=rate
+    )
 
 
 def _staged_tokens(event: Connected) -> int | None:

@@ -10,6 +10,7 @@ from edgeweave.settings.values import (
     ListenAddress,
     OptionalCount,
     OptionalMilliseconds,
+    OptionalNumber,
     OptionalTarget,
     Seconds,
     TargetAddress,
@@ -45,6 +46,10 @@ class SchedulerSettings(CommonSettings):
     tpot_slo_ms: OptionalMilliseconds = Field(
         default=None, description="time per output token that the objective tpot keeps, in milliseconds; none: none"
     )
+    ttft_slo_ms: OptionalMilliseconds = Field(
+        default=None,
+        description="time to first token that the objective ttft keeps, in milliseconds; none: as short as can be",
+    )
     max_prefills: OptionalCount = Field(
         default=None, description="most prefill chunks in flight, at least 1; none: by the plan"
     )
@@ -63,6 +68,11 @@ class SchedulerSettings(CommonSettings):
         default=2560, description="most tokens of one sequence, prompt and output together, at least 1"
     )
     max_batch_size: Count = Field(default=200, description="most sequences of one decode step, at least 1")
+    prefill_ahead: OptionalNumber = Field(
+        default=None,
+        description="sequences beyond what the steps hold that are prefilled and wait for a place, at least 0; "
+        "none: half a step",
+    )
     chunk_tokens: Count = Field(default=512, description="tokens of one piece of a long prompt, at least 1")
     long_prompt_tokens: Count = Field(
         default=2048, description="prompts of at least this many tokens are prefilled alone, at least 1"

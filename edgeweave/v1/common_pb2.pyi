@@ -345,6 +345,8 @@ class Plan(_message.Message):
     DECODE_RETURN_US_FIELD_NUMBER: _builtins.int
     MAX_GRACE_US_FIELD_NUMBER: _builtins.int
     MAY_FUSE_FIELD_NUMBER: _builtins.int
+    FILL_TO_ROWS_FIELD_NUMBER: _builtins.int
+    FILL_ROW_US_FIELD_NUMBER: _builtins.int
     plan: _builtins.int
     """Number of this plan, rising."""
     kind: Global___PlanKind.ValueType
@@ -365,6 +367,10 @@ class Plan(_message.Message):
     """Longest time that the cloud waits for a decode step instead of running a segment."""
     may_fuse: _builtins.bool
     """Whether rows of a step may ride in a prefill segment."""
+    fill_to_rows: _builtins.int
+    """While fewer sequences than this are through their prefill, a step waits for prefill that is ready."""
+    fill_row_us: _builtins.int
+    """Longest time that it waits for each sequence that is missing."""
     def __init__(
         self,
         *,
@@ -378,10 +384,12 @@ class Plan(_message.Message):
         decode_return_us: _builtins.int = ...,
         max_grace_us: _builtins.int = ...,
         may_fuse: _builtins.bool = ...,
+        fill_to_rows: _builtins.int = ...,
+        fill_row_us: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decode_return_us", b"decode_return_us", "kind", b"kind", "max_batch_size", b"max_batch_size", "max_grace_us", b"max_grace_us", "max_prefills", b"max_prefills", "max_steps", b"max_steps", "may_fuse", b"may_fuse", "min_segment_us", b"min_segment_us", "next_head_first", b"next_head_first", "plan", b"plan"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decode_return_us", b"decode_return_us", "fill_row_us", b"fill_row_us", "fill_to_rows", b"fill_to_rows", "kind", b"kind", "max_batch_size", b"max_batch_size", "max_grace_us", b"max_grace_us", "max_prefills", b"max_prefills", "max_steps", b"max_steps", "may_fuse", b"may_fuse", "min_segment_us", b"min_segment_us", "next_head_first", b"next_head_first", "plan", b"plan"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -540,6 +548,7 @@ class UnitRan(_message.Message):
     TAIL_READY_FIELD_NUMBER: _builtins.int
     DECODE_DUE_US_FIELD_NUMBER: _builtins.int
     PREFILL_RUN_US_FIELD_NUMBER: _builtins.int
+    DECODE_ROWS_FIELD_NUMBER: _builtins.int
     chunk: _builtins.int
     """A prefill chunk."""
     step: _builtins.int
@@ -571,7 +580,9 @@ class UnitRan(_message.Message):
     decode_due_us: _builtins.int
     """In the cloud: when the next decode step was expected, if one was on its way."""
     prefill_run_us: _builtins.int
-    """In the cloud: how long prefill had run since it last yielded."""
+    """Where the body is: how long prefill had run since it last yielded."""
+    decode_rows: _builtins.int
+    """Where the body is: how many sequences were through their prefill."""
     def __init__(
         self,
         *,
@@ -591,10 +602,11 @@ class UnitRan(_message.Message):
         tail_ready: _builtins.bool = ...,
         decode_due_us: _builtins.int | None = ...,
         prefill_run_us: _builtins.int = ...,
+        decode_rows: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "decode_rows", b"decode_rows", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__decode_due_us: _TypeAlias = _typing.Literal["decode_due_us"]  # noqa: Y015
     _WhichOneofArgType__decode_due_us: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us"]  # noqa: Y015

@@ -134,6 +134,7 @@ def _unit_ran_message(ran: UnitRan) -> pb.UnitRan:
         tail_ready=ran.tail_ready,
         decode_due_us=ran.decode_due_us,
         prefill_run_us=ran.prefill_run_us,
+        decode_rows=ran.decode_rows,
     )
     _name_unit(message, chunk=ran.chunk, step=ran.step)
     return message
@@ -158,6 +159,7 @@ def _unit_ran_of(message: pb.UnitRan) -> UnitRan:
         tail_ready=message.tail_ready,
         decode_due_us=message.decode_due_us if message.HasField("decode_due_us") else None,
         prefill_run_us=message.prefill_run_us,
+        decode_rows=message.decode_rows,
     )
 
 

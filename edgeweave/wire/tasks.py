@@ -81,6 +81,8 @@ def plan_message(plan: Plan) -> pb.Plan:
         decode_return_us=plan.decode_return_us,
         max_grace_us=plan.max_grace_us,
         may_fuse=plan.may_fuse,
+        fill_to_rows=plan.fill_to_rows,
+        fill_row_us=plan.fill_row_us,
     )
 
 
@@ -97,4 +99,6 @@ def plan_of(message: pb.Plan) -> Plan:
         decode_return_us=message.decode_return_us,
         max_grace_us=message.max_grace_us,
         may_fuse=message.may_fuse,
+        fill_to_rows=message.fill_to_rows,
+        fill_row_us=message.fill_row_us,
     )

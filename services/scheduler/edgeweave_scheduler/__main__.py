@@ -58,6 +58,7 @@ def make_core(settings: SchedulerSettings) -> SchedulerCore:
         max_prefill_tokens=settings.max_prefill_tokens,
         max_seq_len=settings.max_seq_len,
         max_batch_size=settings.max_batch_size,
+        prefill_ahead=settings.prefill_ahead,
         chunk_tokens=settings.chunk_tokens,
         long_prompt_tokens=settings.long_prompt_tokens,
         dynamic_prefill_size=settings.dynamic_prefill_size,
@@ -70,9 +71,12 @@ def make_core(settings: SchedulerSettings) -> SchedulerCore:
         max_steps=settings.max_steps,
         num_segments=settings.num_segments,
     )
-    slo_us = round(settings.tpot_slo_ms * 1000) if settings.tpot_slo_ms is not None else None
-    goal = Goal(Objective(settings.objective), slo_us)
+    goal = Goal(Objective(settings.objective), _us(settings.tpot_slo_ms), _us(settings.ttft_slo_ms))
     return SchedulerCore(limits, plan, settings.max_grace_us, goal=goal)
+
+
+def _us(time_ms: float | None) -> int | None:
+    return round(time_ms * 1000) if time_ms is not None else None
 
 
 async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:

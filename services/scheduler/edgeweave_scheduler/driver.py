@@ -11,6 +11,7 @@ import structlog
 from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, SessionLostError
 from edgeweave.interleave.accounts import Side
+from edgeweave.interleave.plan_change import PlanChange
 from edgeweave.interleave.requests import Request
 from edgeweave.interleave.scheduler_core import SchedulerCore
 from edgeweave.interleave.scheduler_events import (
@@ -20,6 +21,7 @@ from edgeweave.interleave.scheduler_events import (
     Emit,
     EndSession,
     Refuse,
+    Replanned,
     SchedulerEffect,
     SchedulerEvent,
     ToEngine,
@@ -107,6 +109,8 @@ class Driver:
                     self.answer(effect.request_id, effect.error, is_last=True)
                 case EndSession():
                     self._end_session(effect.reason)
+                case Replanned():
+                    _log_change(effect.change)
         self._set_timer()
         if self.core.is_idle:
             self._idle.set()
@@ -129,3 +133,20 @@ class Driver:
         if wake_us is not None:
             delay_s = max(0, wake_us - self.clock.now_us()) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+
+
+def _log_change(change: PlanChange) -> None:
+    plan = change.plan
+    _log.info(
+        "plan_changed",
+        plan=plan.plan,
+        kind=plan.kind.name.lower(),
+        max_prefills=plan.max_prefills,
+        max_steps=plan.max_steps,
+        fill_to_rows=plan.fill_to_rows,
+        fill_row_us=plan.fill_row_us,
+        min_segment_us=plan.min_segment_us,
+        decode_return_us=plan.decode_return_us,
+        predicted_rows_per_s=round(change.rows_per_s, 1),
+        predicted_gain=round(change.gain, 3),
+    )

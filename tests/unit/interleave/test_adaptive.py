@@ -6,19 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeweave.interleave.adaptive import MAX_PREFILLS, Goal, Objective, Queue, adapt
-from edgeweave.interleave.measures import Line, Measures
+from edgeweave.interleave.adaptive import MAX_PREFILLS, MAX_STEPS, Goal, Objective, Values, adapt, balanced_segments
+from edgeweave.interleave.forecast import Forecast, Queue
+from edgeweave.interleave.measures import Measures
 from edgeweave.interleave.nouns import Segment, Stage, StepDone, Timeline, UnitRan
 
 BODY = Segment(1, 31)
 QUEUE = Queue(
-    prefill_tokens=4000,
-    prefill_requests=10,
+    open_requests=12,
+    prompt_tokens=12 * 400,
+    output_tokens=12 * 40,
+    waiting_tokens=4 * 400,
     chunk_tokens=400,
-    output_tokens=1000,
-    decode_rows=8,
-    open_requests=18,
     max_rows=8,
+    max_steps=1,
+    max_prefills=2,
 )
 
 ANY = UnitRan(
@@ -36,15 +38,16 @@ ANY = UnitRan(
 
 
 def measured(
-    *, layer_token_us: float = 2.0, step_fixed_us: float = 9000, rtt_us: int = 10_000, step_rows: float = 8
+    *, layer_token_us: float = 2.0, step_fixed_us: float = 9000, rtt_us: int = 10_000, num_prompt: int = 0
 ) -> Measures:
-    """Return what a mesh with these times would have measured."""
+    """Return what a mesh with these times would have measured; requests of 40 tokens ended, if any did."""
     measures = Measures(BODY, token_bytes=1024, rtt_us=rtt_us, lane_bytes_per_us=1000.0)
     segments = [segment(tokens, layer_token_us * tokens) for tokens in (100, 200, 400, 100, 400)]
-    steps = [step(rows, step_fixed_us + 500 * rows) for rows in (1, 4, 8, 2, 8)]
+    steps = [step(rows, step_fixed_us + 500 * rows) for rows in (1, 2, 4, 8) for _ in range(4)]
     measures.take_timeline(Timeline((*segments, *steps), (), 0, 0))
     measures.take_step(StepDone(1, (), 0, 1000))
-    measures.step_rows = step_rows
+    if num_prompt:
+        measures.take_ended(num_prompt=num_prompt, num_output=40)
     return measures
 
 
@@ -58,106 +61,128 @@ def step(num_rows: int, took_us: float) -> UnitRan:
     return replace(ANY, stage=Stage.STEP, end_us=round(took_us), num_rows=num_rows, num_tokens=num_rows, step=1)
 
 
-def test_a_segment_covers_the_decode_return() -> None:
-    """With little prefill waiting, the shortest segment is the time for which a step is outside the cloud."""
-    measures = measured()
-    values = adapt(measures, replace(QUEUE, prefill_tokens=100, prefill_requests=1), Goal())
-    assert values.min_segment_us == measures.decode_return_us == 11_000
+def values_of(measures: Measures, goal: Goal = Goal(), **changed: int) -> Values:  # noqa: B008 - a frozen value
+    """Return what an adaptive plan would be set to."""
+    return adapt(Forecast(measures, replace(QUEUE, **changed)), goal)
 
 
-def test_prefill_is_rationed_over_the_steps_to_come() -> None:
-    """Queued prefill time is shared among the steps that are left: 240 ms over 1000 / 8 steps of a full batch."""
-    measures = measured(rtt_us=100)
-    values = adapt(measures, replace(QUEUE, prefill_tokens=4000, output_tokens=100), Goal())
-    waiting_us = measures.prefill_us(4000, chunk_tokens=400)
-    assert values.min_segment_us == pytest.approx(waiting_us * 8 / 100, rel=0.01)
+def test_a_full_batch_is_kept_where_prefill_is_ample() -> None:
+    """A step waits for all rows and one more, as long as the prompts that are missing take."""
+    measures = measured(num_prompt=4000)
+    values = values_of(measures)
+    assert values.fill_to_rows == 8 + 1
+    assert values.fill_row_us == pytest.approx(measures.prefill_us(400, chunk_tokens=400), abs=1)
+    assert values.min_segment_us == 0
 
 
-def test_a_thin_batch_is_filled_first_where_a_step_is_dear_and_near() -> None:
-    """The same queue gives a longer segment when half of the batch is empty, the more so the dearer a step is."""
-    dear, dear_thin = measured(step_fixed_us=100_000), measured(step_fixed_us=100_000, step_rows=2)
-    cheap_thin = measured(step_fixed_us=1000, step_rows=2)
-    assert adapt(dear_thin, QUEUE, Goal()).min_segment_us > adapt(dear, QUEUE, Goal()).min_segment_us
-    assert adapt(dear_thin, QUEUE, Goal()).min_segment_us > adapt(cheap_thin, QUEUE, Goal()).min_segment_us
+def test_a_step_waits_for_fewer_rows_where_prefill_is_scarce_and_the_return_long() -> None:
+    """Missing rows pay for prefill from B R / (F + R): 9 ms of fixed part against 1, 9 and 81 ms of return."""
+    far = [measured(rtt_us=rtt_us, num_prompt=1) for rtt_us in (1, 8000, 80_000)]
+    fills = [values_of(measures, open_requests=1, max_rows=10).fill_to_rows for measures in far]
+    assert fills[0] > fills[1] > fills[2]
+    assert fills[1] == 10 + 1 - 5
 
 
-def test_two_groups_only_without_prefill_and_only_where_they_pay() -> None:
-    """Two groups pay twice the fixed part: worth it where the return is about a step, not nearby nor far away."""
-    alone = replace(QUEUE, prefill_tokens=0, prefill_requests=0)
-    assert [adapt(measured(rtt_us=rtt), alone, Goal()).max_steps for rtt in (500, 10_000, 100_000)] == [1, 2, 1]
-    assert adapt(measured(rtt_us=10_000), QUEUE, Goal()).max_steps == 1
+def test_where_one_place_holds_all_layers_the_batch_is_filled_first() -> None:
+    """There is no return to cover: prefill goes first until the batch is full."""
+    measures = Measures(Segment(30, 30), holds_body=True)
+    heads = [replace(ANY, stage=Stage.HEAD, end_us=100 * tokens, num_tokens=tokens, chunk=1) for tokens in (10, 90) * 3]
+    steps = [replace(ANY, stage=Stage.TURNAROUND, end_us=5000, num_rows=rows, step=1) for rows in (1, 2, 4, 8)]
+    measures.take_timeline(Timeline((*heads, *steps), (), 0, 0))
+    values = values_of(measures)
+    assert values.fill_to_rows == 9
+    assert values.fill_row_us == pytest.approx(40_000, rel=0.01)
+
+
+def test_before_a_step_was_measured_batches_are_filled() -> None:
+    """A load that begins, or one of prompts alone, has no steps to learn from."""
+    measures = Measures(BODY, token_bytes=1024, rtt_us=10_000, lane_bytes_per_us=1000.0)
+    measures.take_timeline(Timeline(tuple(segment(tokens, 2.0 * tokens) for tokens in (100, 200, 400, 100)), (), 0, 0))
+    values = values_of(measures)
+    assert (values.fill_to_rows, values.max_steps) == (9, 1)
+
+
+def test_more_groups_only_where_prefill_does_not_cover_the_return_and_they_pay() -> None:
+    """Two groups pay twice the fixed part: not nearby, nor where prefill covers the return."""
+    far = measured(rtt_us=20_000, num_prompt=1)
+    assert values_of(measured(rtt_us=500, num_prompt=1), open_requests=8).max_steps == 1
+    assert values_of(far, open_requests=8).max_steps > 1
+    assert values_of(measured(rtt_us=20_000, num_prompt=4000), open_requests=8).max_steps == 1
+
+
+def test_the_number_of_groups_stays_unless_another_one_is_clearly_better() -> None:
+    """Groups do not swing: within a twentieth the present number is kept."""
+    measures = measured(rtt_us=8500, num_prompt=1)
+    gives = Forecast(measures, replace(QUEUE, open_requests=8))
+    one, two = (gives.rows_per_s(max_steps=steps, max_prefills=4) for steps in (1, 2))
+    assert one < two < 1.05 * one
+    assert [values_of(measures, open_requests=8, max_steps=steps).max_steps for steps in (1, 2)] == [1, 2]
 
 
 def test_more_chunks_are_in_flight_where_the_handoff_is_longer_than_a_chunk() -> None:
-    """Chunks in flight grow with the round trip measured in chunks, and is bounded."""
+    """Chunks in flight grow with the round trip measured in chunks, and are bounded."""
     near, far = measured(rtt_us=100), measured(layer_token_us=0.5, rtt_us=100_000)
-    assert adapt(near, QUEUE, Goal()).max_prefills == 2
-    assert adapt(far, replace(QUEUE, chunk_tokens=100), Goal()).max_prefills == MAX_PREFILLS
+    assert values_of(near).max_prefills == 2
+    assert values_of(far, chunk_tokens=100).max_prefills == MAX_PREFILLS
 
 
-def test_time_per_token_bounds_the_segment() -> None:
-    """With the objective tpot a segment and a step fit into the time that is asked for."""
-    measures = measured()
-    goal = Goal(Objective.TPOT, 20_000)
-    values = adapt(measures, replace(QUEUE, output_tokens=10), goal)
-    assert values.min_segment_us <= 20_000 - measures.step_by_rows.at(8)
+def test_too_few_chunks_in_flight_are_seen_in_the_forecast() -> None:
+    """Prefill comes in handoffs: one chunk in flight feeds less than two do, far away."""
+    forecast = Forecast(measured(rtt_us=50_000, num_prompt=4000), QUEUE)
+    assert forecast.rows_per_s(max_steps=1, max_prefills=1) < forecast.rows_per_s(max_steps=1, max_prefills=4)
+
+
+def test_time_per_token_bounds_what_runs_between_two_steps() -> None:
+    """With the objective tpot a segment, or what fills the batch, and a step fit into the time that is asked for."""
+    measures = measured(num_prompt=4000)
+    values = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=20_000))
+    left_us = 20_000 - measures.step_by_rows.at(8)
+    assert values.fill_row_us * values.fill_to_rows <= left_us + values.fill_to_rows
     assert values.longest_layers is not None
-    assert values.longest_layers * measures.layer_by_tokens.at(400) <= 20_000
+    assert values.longest_layers * measures.layer_by_tokens.at(400) <= left_us
 
 
-def test_time_to_first_token_lets_a_chunk_run_through() -> None:
-    """With the objective ttft a chunk is not interrupted."""
+@pytest.mark.parametrize(("slo_us", "expected"), [(None, True), (50_000, True), (500_000, False)])
+def test_time_to_first_token_lets_a_chunk_run_through_where_it_would_be_late(
+    slo_us: int | None,
+    expected: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """With the objective ttft a chunk is not interrupted, unless what waits is in time anyway."""
     measures = measured()
-    values = adapt(measures, QUEUE, Goal(Objective.TTFT))
-    assert values.min_segment_us >= measures.prefill_us(400, chunk_tokens=400)
+    values = values_of(measures, Goal(Objective.TTFT, ttft_slo_us=slo_us))
+    assert (values.min_segment_us >= round(measures.prefill_us(400, chunk_tokens=400))) is expected
+
+
+def test_a_fixed_plan_cuts_no_shorter_than_a_return_and_what_a_full_step_asks_for() -> None:
+    """A chunk of 24 ms: four segments over a return of 6 ms, one where each full step has 24 ms of prefill."""
+    scarce, ample = measured(rtt_us=5000, num_prompt=1), measured(rtt_us=5000, num_prompt=2000)
+    assert balanced_segments(Forecast(scarce, QUEUE)) == 4
+    assert balanced_segments(Forecast(ample, QUEUE)) == 1
+    assert balanced_segments(Forecast(Measures(BODY), QUEUE)) is None
+
+
+COUNTS = st.integers(0, 10**6)
 
 
 @given(
-    prefill_tokens=st.integers(0, 10**6),
-    prefill_requests=st.integers(0, 1000),
-    chunk_tokens=st.integers(1, 8192),
-    output_tokens=st.integers(0, 10**6),
-    decode_rows=st.integers(0, 500),
     open_requests=st.integers(0, 2000),
+    prompt_tokens=COUNTS,
+    output_tokens=COUNTS,
+    waiting_tokens=COUNTS,
+    chunk_tokens=st.integers(1, 8192),
     max_rows=st.integers(1, 500),
+    max_steps=st.integers(1, 16),
+    max_prefills=st.integers(1, 16),
+    rtt_us=st.integers(0, 10**6),
+    objective=st.sampled_from(Objective),
+    slo_us=st.none() | st.integers(1, 10**6),
 )
-def test_values_are_sane_for_every_queue(**fields: int) -> None:
-    """Whatever waits, counts are in their ranges and a segment covers the return at least."""
-    measures = measured()
-    values = adapt(measures, Queue(**fields), Goal())
-    assert values.min_segment_us >= measures.decode_return_us
+def test_values_are_sane_for_every_queue(rtt_us: int, objective: Objective, slo_us: int | None, **fields: int) -> None:
+    """Whatever is open and asked for, counts are in their ranges and times are not negative."""
+    values = adapt(Forecast(measured(rtt_us=rtt_us), Queue(**fields)), Goal(objective, slo_us, slo_us))
     assert 1 <= values.max_prefills <= MAX_PREFILLS
-    assert values.max_steps in {1, 2}
-    assert 0 <= values.covered_share <= 1
-
-
-def test_a_line_finds_its_parts() -> None:
-    """Fixed part and slope come out of noiseless observations."""
-    line = Line()
-    for x in (1, 5, 9, 3, 7):
-        line.observe(x, 40 + 3 * x)
-    assert line.fixed == pytest.approx(40, rel=0.01)
-    assert line.at(11) == pytest.approx(73, rel=0.01)
-
-
-def test_a_line_ignores_outliers_and_follows_changes() -> None:
-    """One stalled unit changes nothing; a machine that became slower is followed."""
-    line = Line()
-    for _ in range(20):
-        line.observe(8, 100)
-    line.observe(8, 5000)
-    assert line.at(8) == pytest.approx(100)
-    for _ in range(300):
-        line.observe(8, 200)
-    assert line.at(8) == pytest.approx(200, rel=0.02)
-
-
-@given(st.lists(st.tuples(st.floats(0.1, 1e4), st.floats(0, 1e6)), min_size=1, max_size=50))
-def test_a_line_never_predicts_below_zero(observations: list[tuple[float, float]]) -> None:
-    """Neither part of a line is negative, so no time is."""
-    line = Line()
-    for x, y in observations:
-        line.observe(x, y)
-    assert line.fixed >= 0
-    assert line.at(0.1) >= 0
-    assert line.at(1e5) >= line.at(1.0) - 1e-6
+    assert values.max_steps == fields["max_steps"] or 1 <= values.max_steps <= MAX_STEPS
+    assert 1 <= values.fill_to_rows <= values.max_steps * fields["max_rows"] + 1
+    assert values.min_segment_us >= 0
+    assert values.fill_row_us >= 0
+    assert values.longest_layers is None or values.longest_layers >= 1

@@ -354,15 +354,47 @@ def test_the_newest_plan_is_followed_at_once() -> None:
     assert [ran.plan for ran in core.take_timeline(now_us=0).ran] == [8]
 
 
-def adaptive_core(*, min_segment_us: int) -> CloudCore:
-    """A core under an adaptive plan, with one chunk of a body of nine layers that is all here, and one step."""
-    plan = Plan(1, PlanKind.ADAPTIVE, max_prefills=2, max_steps=1, max_batch_size=4, min_segment_us=min_segment_us)
+def adaptive_core(*, decode_return_us: int = 0, fill_to_rows: int = 0) -> CloudCore:
+    """A core under an adaptive plan, with two chunks of a body of nine layers that are all here.
+
+    With a decode return, sequence 9 decodes and its step has just left; it is expected then.
+    """
+    plan = Plan(
+        1,
+        PlanKind.ADAPTIVE,
+        max_prefills=2,
+        max_steps=1,
+        max_batch_size=4,
+        decode_return_us=decode_return_us,
+        fill_to_rows=fill_to_rows,
+        fill_row_us=30,
+    )
     core = CloudCore(Segment(1, 10), plan, Ledger(0))
-    core.on(Chunk(1, (Row(1, 0, 4),), (Segment(1, 10),), 1, 1000), now_us=0)
-    core.on(Chunk(2, (Row(2, 0, 4),), (Segment(1, 10),), 1, 1000), now_us=0)
-    for number in (1, 2):
-        core.on(FrameArrived(Lane.PREFILL, number, 0, 4, 4, 0), now_us=0)
+    announced = [Chunk(number, (Row(number, 0, 4),), (Segment(1, 10),), 1, 1000) for number in (1, 2, 3)]
+    core.on(announced[0], now_us=0)
+    core.on(FrameArrived(Lane.PREFILL, 1, 0, 4, 4, 0), now_us=0)
+    run_all(core)
+    if decode_return_us:
+        send_step(core, 1, start=4)
+        run_all(core)
+    for chunk in announced[1:]:
+        core.on(chunk, now_us=0)
+        core.on(FrameArrived(Lane.PREFILL, chunk.chunk, 0, 4, 4, 0), now_us=0)
+    core.chunks.open[2].layer_us = 10.0
+    core.chunks.open[3].layer_us = 10.0
     return core
+
+
+def run_all(core: CloudCore) -> None:
+    """Run what is there in no time."""
+    while core.poll(now_us=0):
+        core.on(UnitEnded(), now_us=0)
+
+
+def send_step(core: CloudCore, number: int, *, start: int) -> None:
+    """Let a step of sequence 1 arrive."""
+    rows = (Row(1, start, start + 1),)
+    core.on(FrameArrived(Lane.DECODE, number, 0, 1, 1, 0, rows=rows), now_us=0)
 
 
 def ran_layers(core: CloudCore, *, layer_us: int, num_units: int) -> list[tuple[int, int]]:
@@ -377,13 +409,30 @@ def ran_layers(core: CloudCore, *, layer_us: int, num_units: int) -> list[tuple[
     return spans
 
 
-def test_an_adaptive_segment_is_as_long_as_its_time() -> None:
-    """The first layer is measured, then the rest of the shortest segment runs in one piece; each layer runs once."""
-    core = adaptive_core(min_segment_us=50)
-    assert ran_layers(core, layer_us=10, num_units=3) == [(1, 2), (2, 6), (6, 7)]
+def test_an_adaptive_chunk_runs_through_while_no_step_is_on_its_way() -> None:
+    """There is nobody to yield to."""
+    assert ran_layers(adaptive_core(), layer_us=10, num_units=2) == [(1, 10), (1, 10)]
 
 
-def test_an_adaptive_chunk_runs_every_layer_once_and_goes_over_to_the_next() -> None:
-    """The shortest segment may span two chunks: prefill yields by time, not by chunk."""
-    core = adaptive_core(min_segment_us=10_000)
-    assert ran_layers(core, layer_us=10, num_units=3) == [(1, 2), (2, 10), (1, 10)]
+def test_an_adaptive_segment_lasts_until_a_step_is_due_and_then_yields_after_any_layer() -> None:
+    """Layers of 10 us and a return of 45: five in one piece, then one at a time; each layer runs once."""
+    core = adaptive_core(decode_return_us=45)
+    assert ran_layers(core, layer_us=10, num_units=5) == [(1, 6), (6, 7), (7, 8), (8, 9), (9, 10)]
+
+
+def test_a_step_waits_for_prefill_that_fills_the_batch() -> None:
+    """Of three rows that are wanted one is through its prefill: 2 x 30 us of prefill run before the step."""
+    core = adaptive_core(decode_return_us=5, fill_to_rows=3)
+    send_step(core, 2, start=5)
+    assert ran_layers(core, layer_us=10, num_units=1) == [(1, 7)]
+    (effect,) = core.poll(now_us=60)
+    assert isinstance(effect, RunStep)
+
+
+def test_a_step_does_not_wait_for_a_full_batch() -> None:
+    """As many are through their prefill as are wanted: prefill gets one layer and yields."""
+    core = adaptive_core(decode_return_us=5, fill_to_rows=1)
+    send_step(core, 2, start=5)
+    assert ran_layers(core, layer_us=10, num_units=1) == [(1, 2)]
+    (effect,) = core.poll(now_us=10)
+    assert isinstance(effect, RunStep)

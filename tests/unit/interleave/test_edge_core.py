@@ -340,14 +340,14 @@ def test_two_groups_share_the_sequences_fairly() -> None:
 
 
 def test_a_step_holds_at_most_the_batch_size_of_the_plan() -> None:
-    """L27: those who are left out are first in the next."""
+    """L27: the oldest go on to their end; who is left out waits for a place that comes free."""
     plan = Plan(plan=1, kind=PlanKind.ONE_P_ONE_D, max_prefills=1, max_steps=1, max_batch_size=2)
     core = prefilled(made(plan, piece_tokens=99), *(opening(number) for number in range(1, 4)))
     assert [row.sequence for row in launched(core).rows] == [1, 2]
     tell(core, back(Lane.DECODE, 1, 2))
     tail(core)
     (next_head,) = [e for e in tell(core, UnitEnded((7, 7))) if isinstance(e, RunHead)]
-    assert [row.sequence for row in next_head.rows] == [3, 1]
+    assert [row.sequence for row in next_head.rows] == [1, 2]
 
 
 def test_serial_takes_turns_between_a_chunk_and_a_step() -> None:

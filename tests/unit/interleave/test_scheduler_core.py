@@ -156,12 +156,21 @@ def test_a_long_prompt_has_chunks_of_its_own() -> None:
     assert rows_of(scheduler.chunk_done(3, sample(2, 0))) == [(Row(3, 0, 3),)]
 
 
-def test_no_more_sequences_run_than_steps_can_hold() -> None:
-    """L27: running sequences are at most m x max_batch_size."""
-    scheduler = DrivenScheduler(limits=replace(LIMITS, max_batch_size=2)).connect().decoding("a", "b").ask("c")
+def test_no_more_sequences_run_than_steps_can_hold_and_wait_for_a_place() -> None:
+    """L27: open sequences are at most m x max_batch_size and those that are prefilled ahead."""
+    limits = replace(LIMITS, max_batch_size=2, prefill_ahead=0)
+    scheduler = DrivenScheduler(limits=limits).connect().decoding("a", "b").ask("c")
     assert rows_of(scheduler) == []
     scheduler.step_done(1, sample(1, 1, finish=FinishReason.STOP))
     assert rows_of(scheduler) == [(Row(3, 0, 3),)]
+
+
+@pytest.mark.parametrize(("prefill_ahead", "expected"), [(2, 2), (None, 1)])
+def test_sequences_are_prefilled_ahead_of_a_place_in_a_step(prefill_ahead: int | None, expected: int) -> None:
+    """A place that comes free is taken at once; unless it is said otherwise, half a batch waits for one."""
+    limits = replace(LIMITS, max_batch_size=2, prefill_ahead=prefill_ahead)
+    scheduler = DrivenScheduler(limits=limits).connect().decoding("a", "b").ask("c").ask("d").ask("e")
+    assert len(scheduler.core.waiting) == 3 - expected
 
 
 def test_each_sampled_token_reaches_the_client_once_and_nothing_is_dispatched_for_it() -> None:

@@ -95,6 +95,7 @@ st.register_type_strategy(
         tail_ready=st.booleans(),
         decode_due_us=st.none() | U64,
         prefill_run_us=U64,
+        decode_rows=U32,
         **U32_FIELDS,
     ),
 )

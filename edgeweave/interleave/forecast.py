@@ -1,0 +1,102 @@
+"""What the body would give with other counts in flight: measured times and the mix of the load, joined.
+
+Knows how long groups of rows take to go round, and what prefill belongs to them. Decides nothing.
+"""
+
+import math
+from dataclasses import dataclass
+
+from edgeweave.interleave.measures import Measures
+
+SCARCE, AMPLE = 0.8, 1.2
+"""Other work during a decode return, as a share of it, up to which prefill is scarce, and from which it is ample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What is open. Counts of requests, rows and tokens.
+
+    `open_requests` wait, are prefilled or decode; they have `prompt_tokens` in all and may generate `output_tokens`.
+    `waiting_tokens` are not through the body yet. A chunk has `chunk_tokens`. A step holds up to `max_rows`;
+    `max_steps` and `max_prefills` are in flight now.
+    """
+
+    open_requests: int
+    prompt_tokens: int
+    output_tokens: int
+    waiting_tokens: int
+    chunk_tokens: int
+    max_rows: int
+    max_steps: int
+    max_prefills: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a load asks of the body, in microseconds, and what it gives."""
+
+    measures: Measures
+    queue: Queue
+
+    @property
+    def chunk_us(self) -> float:
+        """The body of one chunk."""
+        return self.measures.prefill_us(self.queue.chunk_tokens, chunk_tokens=self.queue.chunk_tokens)
+
+    @property
+    def prompt_us(self) -> float:
+        """The body of one prompt of mean length."""
+        mean_tokens = self.queue.prompt_tokens / max(1, self.queue.open_requests)
+        return self.measures.prefill_us(mean_tokens, chunk_tokens=self.queue.chunk_tokens)
+
+    @property
+    def first_token_us(self) -> float:
+        """How long a prompt that comes now waits for its first token at least: what is before it, and one handoff."""
+        waiting_us = self.measures.prefill_us(self.queue.waiting_tokens, chunk_tokens=self.queue.chunk_tokens)
+        return waiting_us + self.measures.handoff_us(self.queue.chunk_tokens)
+
+    @property
+    def prefill_per_row_us(self) -> float:
+        """Prefill that belongs to each row of a step: what requests that ended lately asked of both.
+
+        Before one has ended, what those that are open may ask at most.
+        """
+        expected = self.queue.prompt_tokens / max(1, self.queue.output_tokens)
+        ratio = self.measures.prompt_per_output or expected
+        return self.measures.prefill_us(ratio, chunk_tokens=self.queue.chunk_tokens)
+
+    def rows_per_s(self, *, max_steps: int, max_prefills: int) -> float:
+        """Return how many rows a second go through the body, with the prefill that belongs to them.
+
+        A round is every group once. It lasts as long as the body works, or as a step and its return, or as prefill
+        needs to come: `max_prefills` chunks each time that one has gone through the body and the next has come.
+        """
+        rows = self._groups(max_steps) * self._rows(max_steps)
+        away_us = self._step_us(max_steps) + self.measures.decode_return_us
+        handoff_us = self.measures.handoff_us(self.queue.chunk_tokens)
+        come_us = rows * self.prefill_per_row_us * (self.chunk_us + handoff_us) / max(1.0, max_prefills * self.chunk_us)
+        round_us = max(self._busy_us(max_steps), away_us, come_us)
+        return rows * 1e6 / round_us if round_us > 0 else 0.0
+
+    def scarcity(self, max_steps: int) -> float:
+        """Return how scarce other work is during a decode return: 0 where it is ample, to 1."""
+        if self.measures.decode_return_us <= 0:
+            return 0.0
+        covered = (self._busy_us(max_steps) - self._step_us(max_steps)) / self.measures.decode_return_us
+        return min(1.0, max(0.0, (AMPLE - covered) / (AMPLE - SCARCE)))
+
+    def _groups(self, max_steps: int) -> int:
+        """Groups that have a row."""
+        return max(1, min(max_steps, self.queue.open_requests))
+
+    def _rows(self, max_steps: int) -> int:
+        """Rows of each step when the open requests are shared among the groups."""
+        share = math.ceil(self.queue.open_requests / self._groups(max_steps))
+        return max(1, min(self.queue.max_rows, share))
+
+    def _step_us(self, max_steps: int) -> float:
+        return self.measures.step_by_rows.at(self._rows(max_steps))
+
+    def _busy_us(self, max_steps: int) -> float:
+        """Work of the body in a round."""
+        return self._groups(max_steps) * (self._step_us(max_steps) + self._rows(max_steps) * self.prefill_per_row_us)
