@@ -1,4 +1,4 @@
-"""The bound of a cell: the most that the split could give there, from step times of its own runs.
+"""The bound of a place: the most that the split could give there, from step times of the same runs.
 
 Knows which units make up the work of each place. The formula is in `edgeweave.sim.bounds`.
 """
@@ -39,27 +39,33 @@ class PlaceTimes:
 
 
 def place_times(runs: Sequence[Run]) -> PlaceTimes:
-    """Return the times of the engine that has the body, over runs of one load on one kind of mesh."""
-    stages = (Stage.SEGMENT,) if runs[0].use.cloud is not None else (Stage.HEAD, Stage.TAIL)
-    prefill_us = mean(run.use.body.stage_us(*stages) for run in runs)
-    return PlaceTimes(prefill_us, StepTimes(merged(*(run.steps for run in runs))))
+    """Return the times of the engine that has the body, over runs of one load at one place.
+
+    Prefill takes what it takes under the plan that cuts it least: more cuts are a loss of the order, not of the split.
+    """
+    stages = (Stage.SEGMENT,) if runs[0].key.place.is_split else (Stage.HEAD, Stage.TAIL)
+    by_variant: dict[str, list[int]] = {}
+    for run in runs:
+        by_variant.setdefault(run.key.variant, []).append(run.use.body.stage_us(*stages))
+    return PlaceTimes(
+        min(mean(times_us) for times_us in by_variant.values()), StepTimes(merged(*(run.steps for run in runs)))
+    )
 
 
-def cell_bound(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> float:
-    """Return the highest ratio to one place for runs of the split, by their own times."""
-    cloud = place_times(runs)
-    if load.steady is Steady.DECODE:
-        batch = load.max_batch_size
-        return decode_only_bound(
-            one_place.steps.step_us(batch),
-            cloud.steps.step_us,
-            num_rows=batch,
-            decode_return_us=decode_return_us(load, runs),
-        )
-    return bound(cell_work(load, one_place, runs))
+def place_bound(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> float:
+    """Return the highest ratio to one place for any order, from all runs of the split at one place."""
+    if load.steady is not Steady.DECODE:
+        return bound(place_work(load, one_place, runs))
+    batch = load.max_batch_size
+    return decode_only_bound(
+        one_place.steps.step_us(batch),
+        place_times(runs).steps.step_us,
+        num_rows=batch,
+        decode_return_us=decode_return_us(load, runs),
+    )
 
 
-def cell_work(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> Work:
+def place_work(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> Work:
     """Return what the load takes here and in one place, when nothing waits."""
     cloud = place_times(runs)
     return Work(

@@ -7,7 +7,7 @@ reverse, and ratios are taken within a round. Emulated engines have none: one ro
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError
@@ -18,13 +18,11 @@ from weaving.engines import Engines
 from weaving.loads import BenchLoad
 from weaving.meshes import Meshes, on_site_core
 from weaving.places import ONE_PLACE, Place
-from weaving.run import Key, Question, Run, measure
+from weaving.run import MOST_SLOWDOWN, Key, Question, Run, measure
 from weaving.variants import CENTRALIZED, Variant
 
 OPEN_LOAD_SHARE = 0.8
 """An open load comes at this share of what one place can serve."""
-MOST_SLOWDOWN = 1.05
-"""Units of an undisturbed machine are not slower than this."""
 
 
 @dataclass(slots=True)
@@ -100,12 +98,12 @@ class Campaign:
         except (EdgeweaveError, ExceptionGroup) as error:
             self._fail(f"{key}: {_first_line(error)}")
             return None
-        slowdown = self.engines.slowdown(run)
-        self.tell(_line_of(run, slowdown=slowdown))
+        run = replace(run, slowdown=self.engines.slowdown(run))
+        self.tell(_line_of(run))
         if not run.check.is_good:
             self._fail(f"{key}: {'; '.join(run.check.differences[:3]) or f'{run.check.num_ties} ties'}")
-        if not self.engines.is_pinned and slowdown > MOST_SLOWDOWN:
-            self._fail(f"{key}: steps took {slowdown:.2f} times what the profile says; other programs were at work")
+        if not self.engines.is_pinned and run.slowdown > MOST_SLOWDOWN:
+            self._fail(f"{key}: steps took {run.slowdown:.2f} times what the profile says; other programs were at work")
         return run
 
     def _fail(self, line: str) -> None:
@@ -165,9 +163,9 @@ def round_order(variants: Sequence[Variant], *, number: int) -> list[Variant]:
     return list(reversed(variants)) if number % 2 else list(variants)
 
 
-def _line_of(run: Run, *, slowdown: float) -> str:
+def _line_of(run: Run) -> str:
     seconds, busy = wall_us(run.answers) / 1e6, run.use.body.busy_share
-    slowed = f", slowed {slowdown:.2f} times by other programs" if slowdown > MOST_SLOWDOWN else ""
+    slowed = f", slowed {run.slowdown:.2f} times by other programs" if run.slowdown > MOST_SLOWDOWN else ""
     return f"{run.key}: {tokens_per_s(run.answers):,.0f} tokens/s, {seconds:.1f} s, busy {busy:.0%}{slowed}"
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from statistics import mean, median
 
 from edgeweave.interleave.nouns import BubbleCause
+from edgeweave.sim.bounds import Work
 from weaving.answers import Latency, good_share, tokens_per_s
-from weaving.bounds import PlaceTimes, cell_bound, cell_work, place_times
+from weaving.bounds import PlaceTimes, place_bound, place_times, place_work
 from weaving.loads import BenchLoad
 from weaving.places import Place
 from weaving.ratios import Ratio, paired
 from weaving.run import Run
 from weaving.steady import Costs, steady_tokens_per_s, steady_window
+from weaving.use import cause_words
 
 SERIAL = "serial"
 
@@ -31,8 +33,8 @@ class Loss:
 class Cell:
     """One variant at one place. Throughputs and latencies are medians over its runs.
 
-    `ratio` and `steady` compare with the best of one place, `over_serial` with plan serial at the same distance.
-    What does not apply is `None`: a bound in one place, a steady state of a run that is too short.
+    `slowdown` is the worst of its runs. `ratio` and `steady` compare with the best of one place, `over_serial` with plan
+    serial at the same place. What does not apply is `None`: a bound in one place, a steady state of too short a run.
     """
 
     place: Place
@@ -43,6 +45,7 @@ class Cell:
     busy_share: float
     bubbles: Mapping[BubbleCause, float]
     cpu: Mapping[str, float]
+    slowdown: float
     ratio: Ratio | None = None
     steady: Ratio | None = None
     bound: float | None = None
@@ -71,11 +74,12 @@ def table_of(load: BenchLoad, *, trials: Sequence[Run], runs: Sequence[Run]) -> 
     """Return the table of all runs of one load. `trials` have one run of each variant of one place.
 
     Runs of one place among `runs` are those of the best of them; each round of the split is compared with its round.
+    Trials of an open load came all at once, so they say which is best and are not shown.
     """
     baseline = best_of(trials)
     base = [run for run in runs if not run.key.place.is_split]
     times = place_times([*base, *(run for run in trials if run.key.variant == baseline)])
-    others = [_plain_cell([run]) for run in trials if run.key.variant != baseline]
+    others = [] if load.is_open else [_plain_cell([run]) for run in trials if run.key.variant != baseline]
     comparison = _Comparison(load, base, times)
     split = [comparison.cell(group, runs) for group in _grouped(run for run in runs if run.key.place.is_split)]
     return Table(runs[0].key.engines, load, baseline, (_plain_cell(base), *others), tuple(split))
@@ -91,16 +95,17 @@ class _Comparison:
 
     def cell(self, group: Sequence[Run], runs: Sequence[Run]) -> Cell:
         plain, costs = _plain_cell(group), self.times.costs(self.load)
-        serial = [run for run in runs if _is_serial_of(run, group[0])]
+        here = [run for run in runs if run.key.place == plain.place]
+        serial = [run for run in here if run.key.variant == SERIAL] if plain.variant != SERIAL else []
         is_open = self.load.is_open
         return replace(
             plain,
             ratio=_compared(group, self.base, _throughput),
             steady=None if is_open else _compared(group, self.base, lambda run: self._steady(run, costs)),
-            bound=None if is_open else cell_bound(self.load, self.times, group),
+            bound=None if is_open else place_bound(self.load, self.times, here),
             over_serial=_compared(group, serial, _throughput),
             goodput=_compared(group, self.base, self._good_share) if is_open else None,
-            loss=None if is_open else self._loss(group),
+            loss=None if is_open else self._loss(group, place_work(self.load, self.times, here)),
         )
 
     def _steady(self, run: Run, costs: Costs) -> float | None:
@@ -110,16 +115,15 @@ class _Comparison:
     def _good_share(self, run: Run) -> float:
         return good_share(run.answers, median_latency(self.base))
 
-    def _loss(self, group: Sequence[Run]) -> Loss | None:
+    @staticmethod
+    def _loss(group: Sequence[Run], work: Work) -> Loss | None:
         """Return what cost most beside the work that there is and the bubbles that nothing could fill."""
-        work = cell_work(self.load, self.times, group)
         open_us = mean(run.use.body.open_us for run in group)
         lost_us = {
-            cause.name.lower().replace("_", " "): mean(run.use.body.bubbles_us.get(cause, 0) for run in group)
-            for cause in BubbleCause
+            cause_words(cause): mean(run.use.body.bubbles_us.get(cause, 0) for run in group) for cause in BubbleCause
         }
-        lost_us["await decode hidden"] -= work.least_bubbles_us
-        lost_us["work of thin batches"] = mean(run.use.body.busy_us for run in group) - work.body_us
+        lost_us[cause_words(BubbleCause.AWAIT_DECODE_HIDDEN)] -= work.least_bubbles_us
+        lost_us["work of thin batches and short segments"] = mean(run.use.body.busy_us for run in group) - work.body_us
         cause = max(lost_us, key=lambda name: lost_us[name])
         return Loss(cause, lost_us[cause] / open_us) if lost_us[cause] > 0 else None
 
@@ -150,6 +154,7 @@ def _plain_cell(runs: Sequence[Run]) -> Cell:
         busy_share=sum(run.use.body.busy_us for run in runs) / open_us,
         bubbles={c: sum(run.use.body.bubbles_us.get(c, 0) for run in runs) / open_us for c in sorted(causes)},
         cpu={name: median(run.cpu[name] for run in runs) for name in runs[0].cpu},
+        slowdown=max(run.slowdown for run in runs),
     )
 
 
@@ -172,7 +177,3 @@ def _compared(ours: Sequence[Run], theirs: Sequence[Run], measure: Callable[[Run
 def _by_round(runs: Sequence[Run], measure: Callable[[Run], float | None]) -> dict[int, float]:
     measured = {run.key.round: measure(run) for run in runs}
     return {number: value for number, value in measured.items() if value is not None}
-
-
-def _is_serial_of(run: Run, other: Run) -> bool:
-    return run.key.place == other.key.place and run.key.variant == SERIAL and other.key.variant != SERIAL

@@ -23,6 +23,8 @@ from weaving.variants import Variant
 
 DEADLINE_S = 600.0
 """A request that takes longer than this has been lost: no load lasts so long."""
+MOST_SLOWDOWN = 1.05
+"""Units of an undisturbed machine are not slower than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Run:
     """What a run came to.
 
     `steps` are the decode steps of the engine that has the body, by rows, since its session began: warm-ups hold
-    numbers of rows that the run does not. `cpu` is the share of one core that each process took.
+    numbers of rows that the run does not. `cpu` is the share of one core that each process took. `slowdown` is how many
+    times longer units took than on a machine that does nothing else.
     """
 
     key: Key
@@ -54,6 +57,7 @@ class Run:
     steps: dict[int, UnitSum]
     cpu: dict[str, float]
     check: Check
+    slowdown: float = 1.0
 
     @property
     def body_cpu(self) -> float:

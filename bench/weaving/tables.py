@@ -6,10 +6,11 @@ Knows columns and how a figure is written. A column in which no cell has a figur
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from edgeweave.interleave.nouns import BubbleCause
 from weaving.answers import Latency
 from weaving.cells import Cell, Table
 from weaving.loads import BenchLoad
+from weaving.run import MOST_SLOWDOWN
+from weaving.use import cause_words
 
 Column = tuple[str, Callable[[Cell], str | None]]
 
@@ -36,11 +37,6 @@ def table_page(table: Table, origin: Origin, *, plots: Sequence[str] = ()) -> st
         *(f"![{name.rpartition('.')[0]}]({name})" for name in plots),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def cause_words(cause: BubbleCause) -> str:
-    """Return the name of a cause as it is read."""
-    return cause.name.lower().replace("_", " ")
 
 
 def _load_line(load: BenchLoad) -> str:
@@ -101,6 +97,10 @@ def _later_tokens(latency: Latency) -> str | None:
     return f"{latency.tpot_p50_ms:.1f} / {latency.tpot_p90_ms:.1f}"
 
 
+def _slowdown(cell: Cell) -> str | None:
+    return f"{cell.slowdown:.2f}" if cell.slowdown > MOST_SLOWDOWN else None
+
+
 def _cpu(cell: Cell) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in cell.cpu.items())
 
@@ -111,6 +111,7 @@ _COMMON_COLUMNS: tuple[Column, ...] = (
     ("busy", lambda cell: f"{cell.busy_share:.0%}"),
     ("bubbles", _bubbles),
     ("CPU of a core", _cpu),
+    ("slowed by others", _slowdown),
 )
 _PLAIN_COLUMNS: tuple[Column, ...] = (
     ("plan", lambda cell: cell.variant),

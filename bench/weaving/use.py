@@ -17,6 +17,11 @@ _INTERVAL_S = 0.1
 _TIMEOUT_S = 30.0
 
 
+def cause_words(cause: BubbleCause) -> str:
+    """Return the name of a cause as it is read."""
+    return cause.name.lower().replace("_", " ")
+
+
 @dataclass(frozen=True, slots=True)
 class EngineUse:
     """What one engine did, in microseconds; `units` by stage and number of rows."""

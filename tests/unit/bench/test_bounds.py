@@ -5,7 +5,7 @@ import pytest
 from edgeweave.client.mesh_state import UnitSum
 from edgeweave.sim.load import Arrival, Load
 from fakes.bench_runs import answer, one_place_run, split_run
-from weaving.bounds import cell_bound, cell_work, decode_return_us, place_times
+from weaving.bounds import decode_return_us, place_bound, place_times, place_work
 from weaving.loads import BenchLoad, Steady
 from weaving.step_times import StepTimes
 
@@ -30,6 +30,12 @@ def test_several_runs_count_together() -> None:
     assert place_times(runs).work_us(_load(num_output_tokens=11)) == 2_000 + 20 * 200
 
 
+def test_prefill_counts_as_the_plan_that_cuts_it_least_runs_it() -> None:
+    """The bound is that of every order: what an order adds by short segments is its own loss."""
+    few, many = (split_run(ANSWERS, variant=str(us), prefill_us=us, steps=(10, 500)) for us in (1_000, 1_600))
+    assert place_times([few, many]).prefill_us == 1_000
+
+
 def test_a_step_is_away_for_round_trip_turnaround_and_transfer() -> None:
     run = split_run(ANSWERS, prefill_us=1_000, steps=(20, 2_000), turnarounds=(20, 600), rtt_us=500)
     assert decode_return_us(_load(num_output_tokens=11), [run]) == 530
@@ -41,15 +47,15 @@ def test_bound_of_a_mixed_load(rtt_us: int, ratio: float) -> None:
     load = _load(num_output_tokens=11)
     base = place_times([one_place_run(ANSWERS, prefill_us=4_000, steps=(20, 2_000))])
     run = split_run(ANSWERS, prefill_us=3_000, steps=(20, 2_000), rtt_us=rtt_us)
-    assert cell_work(load, base, [run]).least_bubbles_us == 20 * max(0, rtt_us - 150)
-    assert cell_bound(load, base, [run]) == pytest.approx(ratio)
+    assert place_work(load, base, [run]).least_bubbles_us == 20 * max(0, rtt_us - 150)
+    assert place_bound(load, base, [run]) == pytest.approx(ratio)
 
 
 def test_bound_without_decode_is_the_ratio_of_work() -> None:
     load = _load(num_output_tokens=1, steady=Steady.PREFILL)
     base = place_times([one_place_run(ANSWERS, prefill_us=4_000, steps=(0, 0))])
     run = split_run(ANSWERS, prefill_us=3_200, steps=(0, 0), turnarounds=(0, 0), rtt_us=10_000)
-    assert cell_bound(load, base, [run]) == pytest.approx(1.25)
+    assert place_bound(load, base, [run]) == pytest.approx(1.25)
 
 
 def test_bound_of_decode_alone_takes_the_best_number_of_groups() -> None:
@@ -59,4 +65,4 @@ def test_bound_of_decode_alone_takes_the_best_number_of_groups() -> None:
     run = split_run(ANSWERS, prefill_us=0, steps=(20, 2_000), rtt_us=100)
     run.steps[1] = UnitSum(20, 1_400)
     assert StepTimes(run.steps).step_us(1) == 70
-    assert cell_bound(load, base, [run]) == pytest.approx(120 / 170)
+    assert place_bound(load, base, [run]) == pytest.approx(120 / 170)

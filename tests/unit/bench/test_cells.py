@@ -63,7 +63,7 @@ def test_a_cell_names_what_cost_most() -> None:
     assert cell.bubbles == {BubbleCause.AWAIT_DECODE_HIDDEN: 30 / 156, BubbleCause.LINK: 10 / 156}
     assert cell.busy_share == 116 / 156
     assert cell.loss is not None
-    assert (cell.loss.cause, cell.loss.share) == ("work of thin batches", 90 / 156)
+    assert (cell.loss.cause, cell.loss.share) == ("work of thin batches and short segments", 90 / 156)
 
 
 def test_an_open_load_is_judged_by_goodput() -> None:

@@ -17,7 +17,7 @@ LOAD = BenchLoad("A", "balanced", Load("A", (Arrival(0, 256, 32),)), 8, Steady.R
 def _cell(place: Place, plan: str) -> Cell:
     latency = Latency(1.0, 2.0, None, None)
     bubbles = {BubbleCause.LINK: 0.1, BubbleCause.GRACE: 0.001}
-    return Cell(place, plan, 1, 1.0, latency, 0.9, bubbles, {}, steady=Ratio(0.9, 0.9, 0.9, 1), bound=1.0)
+    return Cell(place, plan, 1, 1.0, latency, 0.9, bubbles, {}, 1.0, steady=Ratio(0.9, 0.9, 0.9, 1), bound=1.0)
 
 
 def _table(*places: Place) -> Table:

@@ -23,6 +23,7 @@ PLAIN = Cell(
     busy_share=0.99,
     bubbles={BubbleCause.AWAIT_TASK: 0.001},
     cpu={"edge": 0.98, "scheduler": 0.021},
+    slowdown=1.0,
 )
 SPLIT = replace(
     PLAIN,
@@ -79,3 +80,9 @@ def test_one_token_outputs_have_no_time_per_token() -> None:
     cell = replace(SPLIT, latency=Latency(1.0, 2.0, None, None))
     page = table_page(Table("real", LOAD, "alternate", (replace(PLAIN, latency=cell.latency),), (cell,)), ORIGIN)
     assert "TPOT" not in page
+
+
+def test_a_cell_that_other_programs_slowed_down_says_so() -> None:
+    table = Table("real", LOAD, "alternate", (PLAIN,), (SPLIT, replace(SPLIT, slowdown=1.31)))
+    assert "| CPU of a core | slowed by others |" in table_page(table, ORIGIN)
+    assert "| edge 98%, scheduler 2% | 1.31 |" in table_page(table, ORIGIN)
