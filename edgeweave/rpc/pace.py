@@ -8,15 +8,18 @@ from math import ceil
 MOST_UNSENT_BYTES = 1 << 20
 """What may lie between the lane and the link when the rate is right."""
 
-_TIMER_US = 1250
+_LEAST_CREDIT_US = 1250
 """How late a wait of an event loop ends at worst while nothing keeps the loop: it counts in milliseconds."""
+
+_MOST_CREDIT_US = 2000
+"""What a step that comes behind a full credit waits for it on a slow link."""
 
 
 class Pace:
     """A clock of the link as the sender imagines it: each frame takes it for a time, and the next may leave after that.
 
-    Time that passed unused is credit, for at most `MOST_UNSENT_BYTES` or what a late timer costs, whichever is more:
-    so a loop that wakes late sends what was due meanwhile at once, and the rate holds.
+    Time that passed unused is credit: about as much as makes `MOST_UNSENT_BYTES`, but as long as a timer is late, or
+    the rate would not hold, and no longer than a step may wait.
     """
 
     def __init__(self) -> None:
@@ -28,5 +31,6 @@ class Pace:
 
     def spend(self, num_bytes: int, *, bytes_per_s: int, now_us: int) -> None:
         """Count a frame of `num_bytes` that leaves now, on a link with this rate."""
-        credit_us = max(_TIMER_US, (MOST_UNSENT_BYTES - num_bytes) * 1e6 / bytes_per_s)
+        credit_us = (MOST_UNSENT_BYTES - num_bytes) * 1e6 / bytes_per_s
+        credit_us = max(_LEAST_CREDIT_US, min(_MOST_CREDIT_US, credit_us))
         self._free_at_us = max(self._free_at_us, now_us - credit_us) + num_bytes * 1e6 / bytes_per_s
