@@ -18,6 +18,7 @@ from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.cli.readiness import until_page, until_serving
 from edgeweave.cli.service_process import ServiceProcess
 from edgeweave.errors import InvalidSettingsError, UnavailableError
+from edgeweave.link import LinkControl
 
 Tell = Callable[[str, str], None]
 """Called with the name of a part and a line about it."""
@@ -89,6 +90,12 @@ class Mesh:
     def scheduler_address(self) -> str:
         """Where the SDK reaches the scheduler, HOST:PORT."""
         return self._commands.scheduler.listen
+
+    def link_control(self) -> LinkControl:
+        """Return what changes the link while the mesh runs; RuntimeError in a mesh without one."""
+        if self._commands.link_control is None:
+            raise RuntimeError("this mesh is in one place and has no link")
+        return LinkControl(self._commands.link_control)
 
     async def first_end(self) -> ServiceProcess:
         """Wait until any process ends, and return it."""

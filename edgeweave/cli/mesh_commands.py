@@ -28,13 +28,14 @@ _FLAG_OF_LINE = re.compile(r"\(--[a-z-]+\)")
 
 @dataclass(frozen=True, slots=True)
 class MeshCommands:
-    """Commands by name, in the order of starting, and the settings of the services that others dial."""
+    """Commands by name, in the order of starting, and what is dialled: services and the control of the link."""
 
     commands: Mapping[str, list[str]]
     gateway: GatewaySettings | None
     scheduler: SchedulerSettings
     edge: EdgeSettings
     cloud: CloudSettings | None
+    link_control: str | None
 
 
 def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshCommands:
@@ -45,7 +46,8 @@ def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshComma
         ModelNotFoundError: there is no model where one was named.
         InvalidRequestError: there is no profile where one was named.
     """
-    flags = _service_flags(options, iter(_free_addresses(5)))
+    control, *addresses = _free_addresses(6)
+    flags = _service_flags(options, iter(addresses), control=control)
     _check_named(options, environ)
     gateway, scheduler, edge, cloud = _load_all(flags, environ)
     models = [settings.model for settings in (gateway, edge, cloud) if settings is not None]
@@ -57,22 +59,24 @@ def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshComma
         name: child_command(options.modules.get(name, "edgeweave.link"), *words, core=_core(name, options))
         for name, words in flags.items()
     }
-    return MeshCommands(commands, gateway, scheduler, edge, cloud)
+    link_control = control if LINK in flags else None
+    return MeshCommands(commands, gateway, scheduler, edge, cloud, link_control)
 
 
-def _service_flags(options: MeshOptions, addresses: Iterator[str]) -> dict[str, list[str]]:
+def _service_flags(options: MeshOptions, addresses: Iterator[str], *, control: str) -> dict[str, list[str]]:
     """Return the flags of each part; what was not asked for is left out, and so left to the file."""
     edge, scheduler = next(addresses), next(addresses)
     model = {"config": options.config, "model": options.model}
     engine = {**model, "emulate": options.emulate, "dtype": options.dtype}
+    link_gbit = None if options.is_centralized else options.bandwidth_gbit
     flags: dict[str, list[str]] = {}
     cloud_target = "none"
     if not options.is_centralized:
         cloud, cloud_target = next(addresses), next(addresses)
-        flags["cloud"] = _words(listen=cloud, split=options.split, **engine)
-        flags[LINK] = _link_words(options, listen=cloud_target, target=cloud)
+        flags["cloud"] = _words(listen=cloud, split=options.split, link_gbit=link_gbit, **engine)
+        flags[LINK] = _link_words(options, listen=cloud_target, target=cloud, control=control)
     split = "none" if options.is_centralized else options.split
-    flags["edge"] = _words(listen=edge, split=split, **engine)
+    flags["edge"] = _words(listen=edge, split=split, link_gbit=link_gbit, **engine)
     flags["scheduler"] = _words(
         listen=scheduler,
         edge=edge,
@@ -95,9 +99,9 @@ def _words(**values: object) -> list[str]:
     return [word for pair in named.items() for word in pair]
 
 
-def _link_words(options: MeshOptions, *, listen: str, target: str) -> list[str]:
+def _link_words(options: MeshOptions, *, listen: str, target: str, control: str) -> list[str]:
     length = {"distance_km": options.distance_km} if options.rtt_ms is None else {"delay_ms": options.rtt_ms / 2}
-    return _words(listen=listen, target=target, bandwidth_gbit=options.bandwidth_gbit, **length)
+    return _words(listen=listen, target=target, control=control, bandwidth_gbit=options.bandwidth_gbit, **length)
 
 
 def _core(name: str, options: MeshOptions) -> int | None:

@@ -31,6 +31,8 @@ def test_both_streams_to_the_cloud_cross_the_link(model: Path) -> None:
     assert mesh.scheduler.cloud == mesh.scheduler.edge_cloud_target == _flag(link, "--listen")
     assert mesh.cloud.listen not in " ".join(mesh.commands["scheduler"] + mesh.commands["edge"])
     assert (_flag(link, "--distance-km"), _flag(link, "--bandwidth-gbit")) == ("1000.0", "10.0")
+    assert mesh.link_control == _flag(link, "--control")
+    assert mesh.edge.link_gbit == mesh.cloud.link_gbit == 10.0
     assert list(mesh.commands) == ["cloud", "link", "edge", "scheduler", "gateway"]
 
 
@@ -45,6 +47,7 @@ def test_a_centralized_mesh_has_neither_cloud_nor_link(model: Path) -> None:
     mesh = mesh_commands(MeshOptions(model=model, port=0, is_centralized=True), {})
     assert list(mesh.commands) == ["edge", "scheduler", "gateway"]
     assert (mesh.edge.split, mesh.scheduler.cloud, mesh.cloud) == ("none", None, None)
+    assert (mesh.link_control, mesh.edge.link_gbit) == (None, None)
 
 
 def test_flags_are_stronger_than_the_file_and_only_where_given(model: Path, tmp_path: Path) -> None:
