@@ -68,16 +68,17 @@ class Accounts:
     """The accounts of all sides that hold KV; a reservation is made on all of them or on none (L32)."""
 
     sides: dict[Side, Account]
+    largest_block: int = field(init=False)
+    """Tokens of the largest block of any side."""
+
+    def __post_init__(self) -> None:
+        """Look at the sides once; their blocks stay as they are."""
+        self.largest_block = max(account.capacity.block_tokens for account in self.sides.values())
 
     @property
     def is_low(self) -> bool:
         """Whether any side is low on blocks."""
         return any(account.is_low for account in self.sides.values())
-
-    @property
-    def largest_block(self) -> int:
-        """Tokens of the largest block of any side."""
-        return max(account.capacity.block_tokens for account in self.sides.values())
 
     def can_ever_hold(self, num_tokens: int) -> bool:
         """Whether an empty mesh could hold `num_tokens` of one sequence on every side."""

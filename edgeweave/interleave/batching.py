@@ -3,7 +3,7 @@
 Knows the resource rules (L27 to L29) and the accounts. A pure decision: it returns a draft and changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from edgeweave.interleave.accounts import Accounts, Need
@@ -75,8 +75,8 @@ class _Space:
 
 
 def form_chunk(
-    prefilling: Sequence[Prefilling],
-    waiting: Sequence[Waiting],
+    prefilling: Iterable[Prefilling],
+    waiting: Iterable[Waiting],
     *,
     accounts: Accounts,
     num_slots: int,
@@ -87,6 +87,7 @@ def form_chunk(
 
     `num_slots` is how many more sequences may run; with `may_admit` false nothing new is opened. A request that does
     not fit stops the forming, so that nobody overtakes it; only long prompts are set aside for a chunk of their own.
+    No more of either is looked at than that takes.
     """
     space = _Space(limits)
     continued = _continue(prefilling, space)
@@ -95,7 +96,7 @@ def form_chunk(
     return Draft(continued, _admit(waiting, space, accounts=accounts, num_slots=num_slots))
 
 
-def _continue(prefilling: Sequence[Prefilling], space: _Space) -> tuple[DraftRow, ...]:
+def _continue(prefilling: Iterable[Prefilling], space: _Space) -> tuple[DraftRow, ...]:
     rows: list[DraftRow] = []
     for index, piece in enumerate(prefilling):
         stop = min(piece.stop, piece.start + space.limits.chunk_tokens)
@@ -107,7 +108,7 @@ def _continue(prefilling: Sequence[Prefilling], space: _Space) -> tuple[DraftRow
     return tuple(rows)
 
 
-def _admit(waiting: Sequence[Waiting], space: _Space, *, accounts: Accounts, num_slots: int) -> tuple[DraftRow, ...]:
+def _admit(waiting: Iterable[Waiting], space: _Space, *, accounts: Accounts, num_slots: int) -> tuple[DraftRow, ...]:
     rows: list[DraftRow] = []
     begins_with_open = space.num_rows > 0
     planned: list[Need] = []

@@ -6,8 +6,7 @@ its end.
 
 from dataclasses import dataclass
 
-from edgeweave.interleave.accounts import Accounts
-from edgeweave.interleave.requests import Attempt, SchedulerSequence
+from edgeweave.interleave.requests import SchedulerSequence
 from edgeweave.interleave.session import Session
 
 
@@ -26,18 +25,10 @@ class Preemption:
     sequence: SchedulerSequence
 
 
-def wants_growth(sequence: SchedulerSequence, accounts: Accounts) -> bool:
-    """Whether the sequence comes within one block of its limit and may need more."""
-    is_near = sequence.token_limit - sequence.num_tokens < accounts.largest_block
-    return sequence.state is Attempt.DECODING and is_near and sequence.token_limit < sequence.max_kv_tokens
-
-
 def next_growth(session: Session) -> Extension | Preemption | None:
     """Return what to do for the oldest sequence that wants to grow; `None`: nothing, or wait for blocks."""
-    for sequence in session.live:
-        if wants_growth(sequence, session.accounts):
-            return _growth_of(session, sequence)
-    return None
+    oldest = session.first_to_grow()
+    return _growth_of(session, oldest) if oldest is not None else None
 
 
 def _growth_of(session: Session, sequence: SchedulerSequence) -> Extension | Preemption | None:

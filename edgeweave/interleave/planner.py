@@ -69,6 +69,8 @@ class Planner:
             return None
         forecast = Forecast(session.measures, queue())
         before, plan = self.plan, self._followed(session, forecast)
+        if session.measures.are_known:
+            self._followed_us = now_us
         if not _differs(plan, before):
             return None
         self._followed_us, self.plan = now_us, plan

@@ -76,6 +76,11 @@ class SchedulerSequence:
         """Whether the edge can step it by itself: its next row lies within the limit."""
         return self.state is Attempt.DECODING and self.num_tokens <= self.token_limit
 
+    def wants_growth(self, *, block_tokens: int) -> bool:
+        """Whether it comes within one block of its limit and may need more."""
+        is_near = self.token_limit - self.num_tokens < block_tokens
+        return self.state is Attempt.DECODING and is_near and self.token_limit < self.max_kv_tokens
+
     def take(self, token_id: int, *, now_us: int) -> None:
         """Take a sampled token; the prompt is done with the first."""
         self.request.output.append(token_id)

@@ -22,7 +22,7 @@ from edgeweave.interleave.adaptive import Goal
 from edgeweave.interleave.batching import Draft, Prefilling, Waiting, form_chunk
 from edgeweave.interleave.choices import Issue, StageView, choose_stage
 from edgeweave.interleave.forecast import Queue
-from edgeweave.interleave.growth import Extension, next_growth, wants_growth
+from edgeweave.interleave.growth import Extension, next_growth
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import (
     ChunkDone,
@@ -40,7 +40,7 @@ from edgeweave.interleave.nouns import (
 from edgeweave.interleave.planner import Planner
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.refusal import refusal_of
-from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
+from edgeweave.interleave.requests import Request, SchedulerSequence
 from edgeweave.interleave.scheduler_events import (
     Cancel,
     Connected,
@@ -76,6 +76,8 @@ class SchedulerCore:
     draining_reason: str | None = None
     num_preemptions: int = 0
     num_output_tokens: int = 0
+    _expires_us: int | None = None
+    _overdue_us: int = 0
 
     def __post_init__(self, wanted: PlanRequest, max_grace_us: int, goal: Goal | None) -> None:
         """Make the first plan, so that a wrong one is refused at once."""
@@ -120,7 +122,7 @@ class SchedulerCore:
 
     def wake_us(self) -> int | None:
         """Return when `poll` has something to end although no event came; `None`: never."""
-        deadlines = [request.deadline_us for request in self.requests.values() if request.deadline_us is not None]
+        deadlines = self._deadlines() if self._expires_us is not None else []
         units = self._unit_deadlines(self.session) if self.session is not None else []
         return min([*deadlines, *units], default=None)
 
@@ -149,6 +151,8 @@ class SchedulerCore:
         if error is not None:
             return [Refuse(request.request_id, error)]
         self.requests[request.request_id] = request
+        if request.deadline_us is not None:
+            self._expires_us = min(request.deadline_us, self._expires_us or request.deadline_us)
         self.waiting.append(request)
         return []
 
@@ -177,19 +181,25 @@ class SchedulerCore:
         return self._release(session, abandoned, now_us)
 
     def _expire_requests(self, now_us: int) -> list[SchedulerEffect]:
+        """End the requests whose deadline passed; before the first of them, nothing is looked through."""
+        if self._expires_us is None or now_us < self._expires_us:
+            return []
         effects: list[SchedulerEffect] = []
-        for request in list(self.requests.values()):
-            if request.deadline_us is not None and request.deadline_us <= now_us:
-                del self.requests[request.request_id]
-                waited_ms = (now_us - request.arrived_us) // 1000
-                error = DeadlineError(f"the deadline passed after {waited_ms} ms and {len(request.output)} tokens")
-                effects += [Refuse(request.request_id, error), *self._abandon(request, now_us)]
+        for request in [each for each in self.requests.values() if (each.deadline_us or now_us + 1) <= now_us]:
+            del self.requests[request.request_id]
+            waited_ms = (now_us - request.arrived_us) // 1000
+            error = DeadlineError(f"the deadline passed after {waited_ms} ms and {len(request.output)} tokens")
+            effects += [Refuse(request.request_id, error), *self._abandon(request, now_us)]
+        self._expires_us = min(self._deadlines(), default=None)
         return effects
+
+    def _deadlines(self) -> list[int]:
+        return [request.deadline_us for request in self.requests.values() if request.deadline_us is not None]
 
     # ---- sessions and plans
 
     def _connect(self, event: Connected) -> list[SchedulerEffect]:
-        self.draining_reason = None
+        self.draining_reason, self._overdue_us = None, 0
         self.session = Session.opened(event)
         self.planner.begin(self.session)
         return self._send_plan(self.session)
@@ -248,14 +258,13 @@ class SchedulerCore:
         return [] if draft.is_empty else self._issue(session, draft, prefilling, now_us)
 
     def _draft(self, session: Session, prefilling: list[SchedulerSequence]) -> Draft:
-        accounts, live = session.accounts, session.live
-        someone_grows = any(wants_growth(sequence, accounts) for sequence in live)
+        accounts, num_live = session.accounts, session.num_live
         return form_chunk(
-            [Prefilling(sequence.number, sequence.issued, sequence.num_prefill) for sequence in prefilling],
-            [Waiting(request.need, is_recompute=bool(request.output)) for request in self.waiting],
+            (Prefilling(sequence.number, sequence.issued, sequence.num_prefill) for sequence in prefilling),
+            (Waiting(request.need, is_recompute=bool(request.output)) for request in self.waiting),
             accounts=accounts,
-            num_slots=self.limits.max_sequences(max_steps=self.plan.max_steps) - len(live),
-            may_admit=not live or not (accounts.is_low or someone_grows),
+            num_slots=self.limits.max_sequences(max_steps=self.plan.max_steps) - num_live,
+            may_admit=not num_live or not (accounts.is_low or session.first_to_grow()),
             limits=self.limits,
         )
 
@@ -328,14 +337,13 @@ class SchedulerCore:
             raise ProtocolError(
                 f"sequence {sequence.number} sampled output {sample.index}, expected {len(request.output)}"
             )
-        sequence.take(sample.token_id, now_us=now_us)
+        session.take_token(sequence, sample.token_id, now_us=now_us)
         self.num_output_tokens += 1
         emit = Emit(request.request_id, sample.index, sample.token_id, sample.finish)
         if sample.finish is None:
             return [emit]
         del self.requests[request.request_id]
-        session.measures.take_ended(num_prompt=len(request.prompt), num_output=len(request.output))
-        sequence.state = Attempt.RELEASING  # the edge freed it by itself and says so; only the cloud has to be told
+        session.finish(sequence)
         return [emit, *self._send_release(session, [sequence], sides=[Side.CLOUD])]
 
     def _take_failure(self, session: Session, event: UnitFailed, now_us: int) -> list[SchedulerEffect]:
@@ -389,8 +397,12 @@ class SchedulerCore:
         return [] if session.is_ending else session.unit_deadlines(patience_us=self.limits.unit_deadline_ms * 1000)
 
     def _overdue(self, session: Session, now_us: int) -> list[SchedulerEffect]:
+        """End the session if a unit is overdue. Whatever is issued later is due later than what is away now."""
+        if now_us < self._overdue_us:
+            return []
         due_us = min(self._unit_deadlines(session), default=None)
         if due_us is None or due_us > now_us:
+            self._overdue_us = due_us or now_us + self.limits.unit_deadline_ms * 1000
             return []
         return self._end(session, f"a unit was away for more than {self.limits.unit_deadline_ms} ms")
 

@@ -43,6 +43,9 @@ class Session:
     chunks: dict[int, Issued] = field(default_factory=dict)
     totals: SessionTotals = field(default_factory=SessionTotals)
     is_ending: bool = False
+    _live: dict[int, SchedulerSequence] = field(default_factory=dict)
+    _unissued: dict[int, SchedulerSequence] = field(default_factory=dict)
+    _growing: dict[int, SchedulerSequence] = field(default_factory=dict)
     _last_sequence: int = 0
     _last_chunk: int = 0
 
@@ -67,12 +70,17 @@ class Session:
     @property
     def live(self) -> list[SchedulerSequence]:
         """Sequences whose results still count, oldest first."""
-        return [sequence for sequence in self.sequences.values() if sequence.is_live]
+        return list(self._live.values())
+
+    @property
+    def num_live(self) -> int:
+        """How many sequences' results still count."""
+        return len(self._live)
 
     @property
     def prefilling(self) -> list[SchedulerSequence]:
         """Live sequences with prompt tokens that are not in any chunk yet, oldest first."""
-        return [sequence for sequence in self.live if sequence.issued < sequence.num_prefill]
+        return list(self._unissued.values())
 
     @property
     def prefill_tokens_left(self) -> int:
@@ -89,7 +97,15 @@ class Session:
     @property
     def is_decoding(self) -> bool:
         """Whether a live sequence decodes."""
-        return any(sequence.state is Attempt.DECODING for sequence in self.live)
+        return any(sequence.state is Attempt.DECODING for sequence in self._live.values())
+
+    def first_to_grow(self) -> SchedulerSequence | None:
+        """Return the oldest sequence that comes near its limit."""
+        for number in sorted(self._growing):
+            if self._growing[number].wants_growth(block_tokens=self.accounts.largest_block):
+                return self._growing[number]
+            del self._growing[number]
+        return None
 
     def live_sequence(self, number: int) -> SchedulerSequence | None:
         """Return the sequence if its results still count."""
@@ -105,7 +121,7 @@ class Session:
         sequence = SchedulerSequence(
             number, request, num_tokens, token_limit, num_tokens, now_us, unreleased=set(self.accounts.sides)
         )
-        self.sequences[number] = sequence
+        self.sequences[number] = self._live[number] = self._unissued[number] = sequence
         return sequence
 
     def issue(
@@ -114,15 +130,30 @@ class Session:
         """Give the next chunk its number and count it as in flight."""
         self._last_chunk += 1
         for row in rows:
-            self.sequences[row.sequence].issued = row.stop
+            sequence = self.sequences[row.sequence]
+            sequence.issued = row.stop
+            if sequence.issued == sequence.num_prefill:
+                del self._unissued[row.sequence]
         chunk = Chunk(self._last_chunk, rows, segments, plan, deadline_ms)
         self.chunks[chunk.chunk] = Issued(chunk, now_us + deadline_ms * 1000)
         return chunk
 
+    def take_token(self, sequence: SchedulerSequence, token_id: int, *, now_us: int) -> None:
+        """A live sequence sampled a token; it may come near its limit by it."""
+        sequence.take(token_id, now_us=now_us)
+        if sequence.wants_growth(block_tokens=self.accounts.largest_block):
+            self._growing[sequence.number] = sequence
+
+    def finish(self, sequence: SchedulerSequence) -> None:
+        """A sequence ended by itself: the edge freed it, only the cloud has to be told."""
+        self._leave(sequence)
+        self.measures.take_ended(num_prompt=len(sequence.request.prompt), num_output=len(sequence.request.output))
+
     def start_release(self, sequences: Iterable[SchedulerSequence], *, now_us: int) -> None:
         """Ignore these sequences from now on; chunks without a live sequence are no longer in flight."""
         for sequence in sequences:
-            sequence.state, sequence.advanced_us = Attempt.RELEASING, now_us
+            self._leave(sequence)
+            sequence.advanced_us = now_us
         for number in [n for n, issued in self.chunks.items() if not self._is_any_live(issued.chunk)]:
             del self.chunks[number]
 
@@ -155,6 +186,11 @@ class Session:
         moving = [sequence for sequence in self.sequences.values() if sequence.may_move or not sequence.is_live]
         due = [sequence.advanced_us + patience_us for sequence in moving]
         return [*(issued.deadline_us for issued in self.chunks.values()), *due]
+
+    def _leave(self, sequence: SchedulerSequence) -> None:
+        sequence.state = Attempt.RELEASING
+        for kept in (self._live, self._unissued, self._growing):
+            kept.pop(sequence.number, None)
 
     def _is_any_live(self, chunk: Chunk) -> bool:
         return any(self.live_sequence(row.sequence) is not None for row in chunk.rows)

@@ -29,7 +29,7 @@ def mesh_message(core: SchedulerCore, keeper: SessionKeeper) -> pb.WatchMeshResp
 
 def _add_session(message: pb.WatchMeshResponse, session: Session) -> None:
     totals = session.totals
-    num_live = len(session.live)
+    num_live = session.num_live
     message.num_running = num_live
     message.num_releasing = len(session.sequences) - num_live
     message.num_chunks = len(session.chunks)
