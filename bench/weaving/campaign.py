@@ -6,7 +6,6 @@ reverse, and ratios are taken within a round. Emulated engines have none: one ro
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from edgeweave.clock import Clock
@@ -41,7 +40,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Campaign:
-    """Runs of one kind of engines, on `num_meshes` meshes at a time.
+    """Runs of one kind of engines. `turns` are as many as there may be meshes at work at the same time.
 
     `tell` hears a line for each run; `failures` gets one for each that was not good.
     """
@@ -49,17 +48,24 @@ class Campaign:
     engines: Engines
     clock: Clock
     tell: Callable[[str], None]
+    turns: asyncio.Semaphore
     tls: TlsSettings | None = None
-    num_meshes: int = 1
     failures: list[str] = field(default_factory=list)
 
+    async def question(self, load: BenchLoad) -> Question:
+        """Return a load with its prompts and references; it may take minutes, in which nothing should be measured."""
+        prompts = load.prompts(vocab_size=self.engines.vocab_size)
+        references = await self.engines.references(prompts, load.num_output_tokens)
+        return Question(load, prompts, references, self.engines.vocab_size)
+
     async def measure(
-        self, load: BenchLoad, places: Sequence[Place], variants: Sequence[Variant], *, num_rounds: int
+        self, question: Question, places: Sequence[Place], variants: Sequence[Variant], *, num_rounds: int
     ) -> Measured:
         """Measure one load everywhere."""
-        question = await self._question(load)
+        load = question.load
         async with Meshes(self.engines, load) as one_place:
-            trials = [await self._run(one_place, ONE_PLACE, question, variant, 0) for variant in CENTRALIZED]
+            async with self.turns:
+                trials = [await self._run(one_place, ONE_PLACE, question, variant, 0) for variant in CENTRALIZED]
             measured = Measured(load, [run for run in trials if run is not None])
             if not measured.trials:
                 return measured
@@ -72,11 +78,6 @@ class Campaign:
             else:
                 await rounds.once(places)
         return measured
-
-    async def _question(self, load: BenchLoad) -> Question:
-        prompts = load.prompts(vocab_size=self.engines.vocab_size)
-        references = await self.engines.references(prompts, load.num_output_tokens)
-        return Question(load, prompts, references, self.engines.vocab_size)
 
     def _arriving(self, question: Question, trials: Sequence[Run]) -> Question:
         """Return an open load as it comes at its share of the capacity that the trials showed."""
@@ -125,7 +126,7 @@ class _Rounds:
     async def alternate(self, places: Sequence[Place], *, num_rounds: int) -> None:
         """Measure place after place in rounds; every round has a run in one place of its own."""
         for index, place in enumerate(places):
-            async with self._meshes() as split:
+            async with self.campaign.turns, self._meshes() as split:
                 for number in range(index * num_rounds, (index + 1) * num_rounds):
                     for variant in round_order([self.best, *self.variants], number=number):
                         await self._run(split, place, variant, number)
@@ -133,18 +134,16 @@ class _Rounds:
     async def once(self, places: Sequence[Place]) -> None:
         """Measure everything once, several places at a time; a trial of one place is as good as another run."""
         if self.question.load.is_open:
-            await self._run(self.one_place, ONE_PLACE, self.best, 0)
+            async with self.campaign.turns:
+                await self._run(self.one_place, ONE_PLACE, self.best, 0)
         else:
             self.measured.runs += [run for run in self.measured.trials if run.key.variant == self.best.name]
-        turns = asyncio.Semaphore(self.campaign.num_meshes)
         async with asyncio.TaskGroup() as group:
             for place in places:
-                group.create_task(self._once_at(place, turns))
+                group.create_task(self._once_at(place))
 
-    async def _once_at(self, place: Place, turns: asyncio.Semaphore) -> None:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(turns)
-            split = await stack.enter_async_context(self._meshes())
+    async def _once_at(self, place: Place) -> None:
+        async with self.campaign.turns, self._meshes() as split:
             for variant in self.variants:
                 await self._run(split, place, variant, 0)
 

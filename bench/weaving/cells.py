@@ -33,8 +33,8 @@ class Loss:
 class Cell:
     """One variant at one place. Throughputs and latencies are medians over its runs.
 
-    `slowdown` is the worst of its runs. `ratio` and `steady` compare with the best of one place, `over_serial` with plan
-    serial at the same place. What does not apply is `None`: a bound in one place, a steady state of too short a run.
+    `slowdown` is the worst of its runs. `ratio` and `steady` compare with the best of one place, `over_serial` with
+    plan serial at the same place. What does not apply is `None`: a bound in one place, a steady state that is too short.
     """
 
     place: Place
@@ -81,7 +81,8 @@ def table_of(load: BenchLoad, *, trials: Sequence[Run], runs: Sequence[Run]) -> 
     times = place_times([*base, *(run for run in trials if run.key.variant == baseline)])
     others = [] if load.is_open else [_plain_cell([run]) for run in trials if run.key.variant != baseline]
     comparison = _Comparison(load, base, times)
-    split = [comparison.cell(group, runs) for group in _grouped(run for run in runs if run.key.place.is_split)]
+    groups = _grouped(run for run in runs if run.key.place.is_split)
+    split = [comparison.cell(group, runs) for group in sorted(groups, key=_place_order)]
     return Table(runs[0].key.engines, load, baseline, (_plain_cell(base), *others), tuple(split))
 
 
@@ -156,6 +157,12 @@ def _plain_cell(runs: Sequence[Run]) -> Cell:
         cpu={name: median(run.cpu[name] for run in runs) for name in runs[0].cpu},
         slowdown=max(run.slowdown for run in runs),
     )
+
+
+def _place_order(group: Sequence[Run]) -> tuple[bool, float]:
+    """Sort by distance, TLS last; plans of one place stay in the order in which they came."""
+    place = group[0].key.place
+    return place.has_tls, place.distance_km or 0.0
 
 
 def _grouped(runs: Iterable[Run]) -> list[list[Run]]:

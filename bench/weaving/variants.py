@@ -27,10 +27,10 @@ class Variant:
 
 CENTRALIZED: Sequence[Variant] = (
     Variant(
-        "alternate, 128",
+        "alternate, 256",
         PlanRequest(PlanKind.ONE_P_ONE_D),
         is_centralized=True,
-        edge_flags={"--head-piece-tokens": "128"},
+        edge_flags={"--head-piece-tokens": "256"},
     ),
     Variant(
         "alternate, 512",
