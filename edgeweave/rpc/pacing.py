@@ -12,7 +12,7 @@ from typing import Protocol
 from edgeweave.clock import Clock
 from edgeweave.rpc.arrivals import Arrivals
 from edgeweave.rpc.pace import Pace
-from edgeweave.rpc.path_rate import PACED_SHARE, PathRate
+from edgeweave.rpc.path_rate import PathRate
 from edgeweave.wire.frames import WARM_UP, Arrived, Frame
 
 
@@ -52,12 +52,11 @@ class FixedRate:
 def rate_of(setting: str, *, link_gbit: float | None = None) -> Rate:
     """Return the rate for a setting: `auto`, `off` or a number of Gbit/s.
 
-    Where the bandwidth of the link is known, `auto` is a share of that: what is slower than the link, queues at home
-    and not where decode passes.
+    Where the bandwidth of the link is known, `auto` stays below it whatever is learned.
     """
     match setting:
         case "auto":
-            return PathRate() if link_gbit is None else FixedRate(_bytes_per_s(link_gbit * PACED_SHARE))
+            return PathRate(None if link_gbit is None else _bytes_per_s(link_gbit))
         case "off":
             return FixedRate(None)
         case _:

@@ -4,6 +4,7 @@ Knows what the other end told, and what units were sent at. Does not know time.
 """
 
 from collections import deque
+from math import inf, isinf
 
 from edgeweave.wire.frames import WARM_UP, Arrived
 
@@ -27,9 +28,12 @@ class PathRate:
 
     Of a unit whose frames were not there in time, the rate shows how fast the engine was, and counts only where it is
     more than was known.
+
+    `link_bytes_per_s` is the rate of the link where it is known: no more than `PACED_SHARE` of it is used.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, link_bytes_per_s: int | None = None) -> None:
+        self._most = inf if link_bytes_per_s is None else link_bytes_per_s * PACED_SHARE
         self._rates: deque[int] = deque(maxlen=_NUM_REMEMBERED)
         self._sent_at: dict[int, int] = {}
         self._probed_share = _FIRST_SHARE
@@ -42,10 +46,9 @@ class PathRate:
 
     def share_for(self, _unit: int) -> int | None:
         """Return the bytes per second to send the next unit at; None: as fast as it goes."""
-        if self.bytes_per_s is None:
-            return None
         share = PACED_SHARE if self._units_to_probe else self._probed_share
-        return max(1, round(self.bytes_per_s * share))
+        wanted = min(self._most, inf if self.bytes_per_s is None else self.bytes_per_s * share)
+        return None if isinf(wanted) else max(1, round(wanted))
 
     def sent(self, unit: int, *, is_gapless: bool) -> None:
         """Hear that the last frame of `unit` left, and whether all of them followed each other."""

@@ -139,15 +139,19 @@ def test_a_rate_that_was_set_is_kept_and_off_is_no_rate() -> None:
         rate.learn(Arrived(1, 5))
         rate.sent(1, is_gapless=True)
     assert fixed.share_for(1) == 1000 * MB
-    assert rate_of("8", link_gbit=10).share_for(1) == 1000 * MB
+    assert rate_of("8", link_gbit=4).share_for(1) == 1000 * MB
     assert off.share_for(1) is None
 
 
-def test_nine_tenths_of_a_link_that_is_known_are_used_whatever_comes() -> None:
-    """An engine that cannot keep up with the link is not slowed down further."""
+def test_a_link_that_is_known_bounds_what_is_learned() -> None:
+    """Nine tenths of it are used at most, from the first unit on, also when a unit looks for more."""
     rate = rate_of("auto", link_gbit=10)
-    rate.learn(Arrived(WARM_UP, 100 * MB))
     assert rate.share_for(1) == 1125 * MB
+    rate.learn(Arrived(WARM_UP, 2000 * MB))
+    assert rate.share_for(1) == 1125 * MB
+    slow = rate_of("auto", link_gbit=10)
+    slow.learn(Arrived(WARM_UP, 400 * MB))
+    assert slow.share_for(1) == 800 * MB
 
 
 @dataclass
