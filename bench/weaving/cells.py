@@ -34,7 +34,7 @@ class Cell:
     """One variant at one place. Throughputs and latencies are medians over its runs.
 
     `slowdown` is the worst of its runs. `ratio` and `steady` compare with the best of one place, `over_serial` with
-    plan serial at the same place. What does not apply is `None`: a bound in one place, a steady state that is too short.
+    plan serial at the same place. What does not apply is `None`, such as a bound in one place.
     """
 
     place: Place
