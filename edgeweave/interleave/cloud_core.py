@@ -200,7 +200,7 @@ class CloudCore:
     def _decode_rows(self) -> int:
         """Return how many sequences are through their prefill: what is open and has no row in a chunk that is here."""
         prefilling = {row.sequence for chunk in self.chunks.open.values() for row in chunk.task.rows}
-        return len(self.book.open.keys() - prefilling)
+        return len(self.book.open) - sum(number in self.book.open for number in prefilling)
 
     def _note_wait(self, choice: Wait | None, now_us: int) -> None:
         if choice is None:

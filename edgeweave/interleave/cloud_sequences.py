@@ -18,6 +18,14 @@ class CloudSequence:
     decodes: bool = False
     failed: bool = False
 
+    def advance(self, row: Row) -> None:
+        """Take `row` into the KV; ProtocolError if it does not begin where the sequence ends."""
+        if row.start != self.length:
+            raise ProtocolError(
+                f"row [{row.start}, {row.stop}) of sequence {row.sequence} meets a KV length of {self.length}"
+            )
+        self.length = row.stop
+
 
 @dataclass(slots=True)
 class CloudSequences:
@@ -52,8 +60,9 @@ class CloudSequences:
     def start_decode(self, rows: Iterable[Row]) -> None:
         """Note that the sequences of `rows` that are open were in a step."""
         for row in rows:
-            if row.sequence in self.open:
-                self.open[row.sequence].decodes = True
+            sequence = self.open.get(row.sequence)
+            if sequence is not None:
+                sequence.decodes = True
 
     def live(self, rows: Iterable[Row]) -> tuple[bool, ...]:
         """Return which rows still count: not those of released or failed sequences, which are skipped.
@@ -61,7 +70,10 @@ class CloudSequences:
         Raises:
             ProtocolError: a sequence was never created.
         """
-        return tuple(self._is_live(row) for row in rows)
+        numbers = [row.sequence for row in rows]
+        if numbers and max(numbers) > self._highest:
+            raise ProtocolError(f"sequence {max(numbers)} has a row and was never created")
+        return tuple([self._is_live(number) for number in numbers])
 
     def fail(self, rows: Iterable[Row], live: Iterable[bool]) -> tuple[int, ...]:
         """Skip the live sequences of `rows` from now on, and return them."""
@@ -78,18 +90,8 @@ class CloudSequences:
         """
         for row, is_live in zip(rows, live, strict=True):
             if is_live:
-                self._advance(row)
+                self.open[row.sequence].advance(row)
 
-    def _advance(self, row: Row) -> None:
-        sequence = self.open[row.sequence]
-        if sequence.length != row.start:
-            raise ProtocolError(
-                f"row [{row.start}, {row.stop}) of sequence {row.sequence} meets a KV length of {sequence.length}"
-            )
-        sequence.length = row.stop
-
-    def _is_live(self, row: Row) -> bool:
-        if row.sequence > self._highest:
-            raise ProtocolError(f"sequence {row.sequence} has a row and was never created")
-        sequence = self.open.get(row.sequence)
+    def _is_live(self, number: int) -> bool:
+        sequence = self.open.get(number)
         return sequence is not None and not sequence.failed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.choices import CloudView, Work
 from edgeweave.interleave.effects import FrameArrived, RunSegment, RunStep
-from edgeweave.interleave.nouns import Chunk, Row, Segment, Stage, StepRows, UnitRan
+from edgeweave.interleave.nouns import Chunk, Row, Segment, Stage, StepRows, UnitRan, count_tokens
 from edgeweave.interleave.plans import MAX_IN_FLIGHT
 
 
@@ -185,7 +185,7 @@ class CloudUnit:
             prefill_ready=self.view.prefill_ready,
             decode_ready=self.view.decode_ready,
             num_rows=len(live_rows),
-            num_tokens=sum(row.num_tokens for row in live_rows),
+            num_tokens=count_tokens(live_rows),
             plan=self.plan,
             chunk=effect.chunk.chunk if isinstance(effect, RunSegment) else None,
             step=effect.step.step if isinstance(effect, RunStep) else None,

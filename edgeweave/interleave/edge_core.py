@@ -190,20 +190,19 @@ class EdgeCore:
 
     def _decode_rows(self) -> int:
         """Return how many sequences are through their prefill."""
-        return self.book.num_may_step + sum(1 for _ in self.steps.rows_away())
+        return self.book.num_may_step + self.steps.num_rows_away
 
     def _mesh(self) -> MeshView:
         return MeshView(
             chunk_away=self.chunks.is_any_away(),
             num_steps_away=len(self.steps.away),
             chunk_waits=self.chunks.waiting_head() is not None,
-            rows_wait=self.book.num_may_step > 0,
+            rows_wait=self.book.any_may_step,
             last_was_step=self._last_was_step,
         )
 
     def _may_launch(self) -> bool:
-        mesh = self._mesh()
-        return mesh.rows_wait and may_launch_step(mesh, self.plan)
+        return self.book.any_may_step and may_launch_step(self._mesh(), self.plan)
 
     def _ending(self, work: EdgeWork) -> Ending:
         """Return what a bubble before this unit was: a wait for hidden states, or for something to do."""

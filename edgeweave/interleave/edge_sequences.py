@@ -3,22 +3,21 @@
 Knows who is live, whose row comes next, and what a sampled token does to its sequence. Does not know chunks or time.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from edgeweave.errors import ProtocolError
-from edgeweave.interleave.edge_sequence import EdgeSequence, Phase
+from edgeweave.interleave.edge_sequence import EdgeSequence
 from edgeweave.interleave.effects import Draw
 from edgeweave.interleave.nouns import ExtendSequence, OpenSequence, Row, Sample
 
 
 @dataclass(slots=True)
 class EdgeSequences:
-    """Open sequences by number; `home` lists those that wait for their next step."""
+    """Open sequences by number; `home` has those that wait for their next step."""
 
     open: dict[int, EdgeSequence] = field(default_factory=dict)
-    home: deque[int] = field(default_factory=deque)
+    home: set[int] = field(default_factory=set)
     _highest: int = 0
 
     def create(self, task: OpenSequence) -> None:
@@ -42,7 +41,7 @@ class EdgeSequences:
         """Forget open sequences."""
         for number in numbers:
             del self.open[number]
-            self._leave_home(number)
+            self.home.discard(number)
 
     def live(self, rows: Iterable[Row]) -> tuple[bool, ...]:
         """Return which rows still count: not those of released or failed sequences, which are skipped.
@@ -50,20 +49,26 @@ class EdgeSequences:
         Raises:
             ProtocolError: a sequence was never opened.
         """
-        return tuple(self._is_live_row(row) for row in rows)
+        numbers = [row.sequence for row in rows]
+        if numbers and max(numbers) > self._highest:
+            raise ProtocolError(f"sequence {max(numbers)} has a row and was never opened")
+        return tuple([self._is_live(number) for number in numbers])
 
-    def fail(self, rows: Iterable[Row]) -> tuple[int, ...]:
+    def fail(self, rows: tuple[Row, ...]) -> tuple[int, ...]:
         """Skip the live sequences of `rows` from now on, and return them; the scheduler will release them."""
-        failed = tuple(row.sequence for row in rows if self._is_live_row(row))
+        failed = tuple(row.sequence for row, is_live in zip(rows, self.live(rows), strict=True) if is_live)
         for number in failed:
             self.open[number].failed = True
-            self._leave_home(number)
+            self.home.discard(number)
         return failed
 
     def token_ids(self, rows: tuple[Row, ...], live: tuple[bool, ...]) -> tuple[int, ...]:
         """Return the tokens at the positions of the live rows, in order."""
-        pairs = zip(rows, live, strict=True)
-        return tuple(token for row, is_live in pairs if is_live for token in self.open[row.sequence].token_ids(row))
+        token_ids: list[int] = []
+        for row, is_live in zip(rows, live, strict=True):
+            if is_live:
+                token_ids += self.open[row.sequence].tokens[row.start : row.stop]
+        return tuple(token_ids)
 
     def advance_heads(self, rows: tuple[Row, ...], live: tuple[bool, ...]) -> None:
         """Take live rows into the KV of the head layers."""
@@ -78,7 +83,7 @@ class EdgeSequences:
             if is_live:
                 sequence = self.open[row.sequence]
                 sequence.advance_tail(row)
-                if sequence.ends_prefill(row):
+                if row.stop == len(sequence.tokens):
                     draws.append(sequence.draw(index))
         return tuple(draws)
 
@@ -86,17 +91,19 @@ class EdgeSequences:
         self, rows: tuple[Row, ...], draws: tuple[Draw, ...], token_ids: tuple[int, ...]
     ) -> tuple[Sample, ...]:
         """Append drawn tokens to their sequences."""
-        numbers = [rows[draw.row].sequence for draw in draws]
-        return tuple(self.open[number].take(token) for number, token in zip(numbers, token_ids, strict=True))
+        drawn = zip(draws, token_ids, strict=True)
+        return tuple([self.open[rows[draw.row].sequence].take(token_id) for draw, token_id in drawn])
 
     def settle(self, samples: Iterable[Sample]) -> tuple[int, ...]:
         """Bring home what goes on; return what finished. What was released or failed meanwhile is left out."""
-        mine = [sample for sample in samples if self._is_live(sample.sequence)]
-        for sample in mine:
-            if sample.finish is None:
-                self.open[sample.sequence].phase = Phase.HOME
-                self.home.append(sample.sequence)
-        return tuple(sample.sequence for sample in mine if sample.finish is not None)
+        live = [sample for sample in samples if self._is_live(sample.sequence)]
+        self.home.update([sample.sequence for sample in live if sample.finish is None])
+        return tuple([sample.sequence for sample in live if sample.finish is not None])
+
+    @property
+    def any_may_step(self) -> bool:
+        """Whether a sequence at home could join a step now."""
+        return any(self.open[number].may_step for number in self.home)
 
     @property
     def num_may_step(self) -> int:
@@ -111,20 +118,9 @@ class EdgeSequences:
         ready = sorted(number for number in self.home if self.open[number].may_step)
         share = -(-(len(ready) + sum(self.live(rows_away))) // max_steps)
         chosen = ready[: min(share, max_rows)]
-        self.home = deque(number for number in self.home if number not in set(chosen))
-        for number in chosen:
-            self.open[number].phase = Phase.AWAY
-        return tuple(self.open[number].step_row for number in chosen)
-
-    def _is_live_row(self, row: Row) -> bool:
-        if row.sequence > self._highest:
-            raise ProtocolError(f"sequence {row.sequence} has a row and was never opened")
-        return self._is_live(row.sequence)
+        self.home.difference_update(chosen)
+        return tuple([self.open[number].step_row for number in chosen])
 
     def _is_live(self, number: int) -> bool:
         sequence = self.open.get(number)
         return sequence is not None and not sequence.failed
-
-    def _leave_home(self, number: int) -> None:
-        if number in self.home:
-            self.home.remove(number)

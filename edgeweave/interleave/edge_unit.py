@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from edgeweave.interleave.choices import EdgeView, EdgeWork
 from edgeweave.interleave.edge_work import EdgeChunk, EdgeStep, Piece
 from edgeweave.interleave.effects import Draw, EdgeEffect
-from edgeweave.interleave.nouns import Row, Sample, Stage, UnitRan
+from edgeweave.interleave.nouns import Row, Sample, Stage, UnitRan, count_tokens
 
 _STAGES = {EdgeWork.HEAD: Stage.HEAD, EdgeWork.TAIL: Stage.TAIL, EdgeWork.TURNAROUND: Stage.TURNAROUND}
 
@@ -38,18 +38,18 @@ class EdgeUnit:
     def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
         """Return the report of this unit."""
         step = self.back or self.next
-        rows = self._rows(step)
+        start, stop, rows = self._span(step)
         return UnitRan(
             stage=self.stage,
-            start=self.piece.start if self.piece is not None else 0,
-            stop=self.piece.stop if self.piece is not None else sum(row.num_tokens for row in rows),
+            start=start,
+            stop=stop,
             begin_us=begin_us,
             end_us=end_us,
             prefill_ready=self.view.head_ready,
             tail_ready=self.view.tail_ready,
             decode_ready=self.view.turnaround_ready,
             num_rows=len(rows) - self.num_skipped,
-            num_tokens=self._num_live_tokens(rows),
+            num_tokens=stop - start - self._num_skipped_tokens(rows),
             plan=self.plan,
             chunk=self.chunk.task.chunk if self.chunk is not None else None,
             step=step.task.step if self.chunk is None and step is not None else None,
@@ -58,11 +58,13 @@ class EdgeUnit:
             decode_rows=self.view.decode_rows,
         )
 
-    def _num_live_tokens(self, rows: tuple[Row, ...]) -> int:
-        live = self.live or (True,) * len(rows)  # a step that was only launched names no row that is gone
-        return sum(row.num_tokens for row, is_live in zip(rows, live, strict=True) if is_live)
-
-    def _rows(self, step: EdgeStep | None) -> tuple[Row, ...]:
+    def _span(self, step: EdgeStep | None) -> tuple[int, int, tuple[Row, ...]]:
+        """Return the tensor rows `[start, stop)` of the unit, and the token rows in them."""
         if self.piece is not None:
-            return self.piece.rows
-        return step.task.rows if step is not None else ()
+            return self.piece.start, self.piece.stop, self.piece.rows
+        return (0, step.num_rows, step.task.rows) if step is not None else (0, 0, ())
+
+    def _num_skipped_tokens(self, rows: tuple[Row, ...]) -> int:
+        if not self.num_skipped:
+            return 0
+        return count_tokens(row for row, is_live in zip(rows, self.live, strict=True) if not is_live)

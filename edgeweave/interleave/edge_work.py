@@ -162,6 +162,11 @@ class EdgeSteps:
         """Return the first step that is back, if any."""
         return next((step for step in self.away.values() if step.returned_us is not None), None)
 
+    @property
+    def num_rows_away(self) -> int:
+        """How many rows are away."""
+        return sum(len(step.task.rows) for step in self.away.values())
+
     def rows_away(self) -> Iterator[Row]:
         """Yield the rows of all steps that are away."""
         for step in self.away.values():

@@ -30,12 +30,12 @@ def split_bubble(begin_us: int, end_us: int, ending: Ending) -> tuple[Bubble, ..
     announced = _within(ending.announced_us, begin_us, grace, otherwise=begin_us)
     arrival = _within(ending.clean_arrival_us, announced, grace, otherwise=grace)
     spans = (
-        Bubble(begin_us, announced, BubbleCause.AWAIT_TASK),
-        Bubble(announced, arrival, ending.cause),
-        Bubble(arrival, grace, BubbleCause.LINK),
-        Bubble(grace, end_us, BubbleCause.GRACE),
+        (begin_us, announced, BubbleCause.AWAIT_TASK),
+        (announced, arrival, ending.cause),
+        (arrival, grace, BubbleCause.LINK),
+        (grace, end_us, BubbleCause.GRACE),
     )
-    return tuple(span for span in spans if span.end_us > span.begin_us)
+    return tuple([Bubble(start, stop, cause) for start, stop, cause in spans if start < stop])
 
 
 def _within(at_us: int | None, low_us: int, high_us: int, *, otherwise: int) -> int:

@@ -4,6 +4,7 @@ Each is a frozen value. Those that cross a process boundary have a message of th
 `edgeweave.wire` turns one into the other. Enum numbers equal those of the contract. Ranges are half open.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -82,6 +83,11 @@ class Row:
         return self.stop - self.start
 
 
+def count_tokens(rows: Iterable[Row]) -> int:
+    """Return the tokens of all `rows`."""
+    return sum([row.stop - row.start for row in rows])
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Layers `[start, stop)`, run without yielding. Layer 0 is the first of the whole model."""
@@ -104,11 +110,12 @@ class Chunk:
     segments: tuple[Segment, ...]
     plan: int
     deadline_ms: int
+    num_tokens: int = field(init=False, repr=False, compare=False)
+    """Tokens of all rows."""
 
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of all rows."""
-        return sum(row.num_tokens for row in self.rows)
+    def __post_init__(self) -> None:
+        """Count the tokens once."""
+        object.__setattr__(self, "num_tokens", count_tokens(self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +331,10 @@ class StepRows:
     """The rows of a step in tensor order, as its first frame tells them."""
 
     step: int
-    rows: tuple[Row, ...] = field(default_factory=tuple)
+    rows: tuple[Row, ...] = ()
+    num_tokens: int = field(init=False, repr=False, compare=False)
+    """Tokens of all rows."""
 
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of all rows."""
-        return sum(row.num_tokens for row in self.rows)
+    def __post_init__(self) -> None:
+        """Count the tokens once."""
+        object.__setattr__(self, "num_tokens", count_tokens(self.rows))

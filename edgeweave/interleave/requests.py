@@ -29,14 +29,24 @@ class Request:
         return (*self.prompt, *self.output)
 
     @property
+    def num_tokens(self) -> int:
+        """Tokens of prompt and output."""
+        return len(self.prompt) + len(self.output)
+
+    @property
     def num_left(self) -> int:
         """Output tokens that may still come."""
         return self.max_tokens - len(self.output)
 
     @property
+    def max_kv_tokens(self) -> int:
+        """Most KV that an attempt can ever hold: the last token that can be sampled never enters it."""
+        return len(self.prompt) + self.max_tokens - 1
+
+    @property
     def need(self) -> Need:
-        """KV that an attempt takes: the last token that can be sampled never enters the KV."""
-        return Need(len(self.prompt) + len(self.output), len(self.prompt) + self.max_tokens - 1)
+        """KV that an attempt takes."""
+        return Need(self.num_tokens, self.max_kv_tokens)
 
 
 class Attempt(Enum):
@@ -64,7 +74,7 @@ class SchedulerSequence:
     @property
     def max_kv_tokens(self) -> int:
         """Most KV that the sequence can ever hold."""
-        return self.request.need.max_kv_tokens
+        return self.request.max_kv_tokens
 
     @property
     def is_live(self) -> bool:
@@ -79,7 +89,7 @@ class SchedulerSequence:
     def wants_growth(self, *, block_tokens: int) -> bool:
         """Whether it comes within one block of its limit and may need more."""
         is_near = self.token_limit - self.num_tokens < block_tokens
-        return self.state is Attempt.DECODING and is_near and self.token_limit < self.max_kv_tokens
+        return is_near and self.state is Attempt.DECODING and self.token_limit < self.max_kv_tokens
 
     def take(self, token_id: int, *, now_us: int) -> None:
         """Take a sampled token; the prompt is done with the first."""

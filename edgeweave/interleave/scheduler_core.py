@@ -232,7 +232,7 @@ class SchedulerCore:
             open_requests=len(open_requests),
             prompt_tokens=sum(len(request.prompt) for request in open_requests),
             output_tokens=sum(request.max_tokens for request in open_requests),
-            waiting_tokens=sum(request.need.num_tokens for request in self.waiting) + session.prefill_tokens_left,
+            waiting_tokens=sum(request.num_tokens for request in self.waiting) + session.prefill_tokens_left,
             chunk_tokens=session.chunk_tokens or self.limits.chunk_tokens,
             max_rows=self.limits.max_batch_size,
             max_steps=self.plan.max_steps,
@@ -243,13 +243,13 @@ class SchedulerCore:
 
     def _next_chunk(self, session: Session, now_us: int) -> list[SchedulerEffect]:
         """Form and issue one chunk, if the stage table allows it and there is something to put into it."""
-        if len(session.chunks) >= self.plan.max_prefills:
-            return []
         prefilling, is_decoding = session.prefilling, session.is_decoding
+        if len(session.chunks) >= self.plan.max_prefills or not (self.waiting or prefilling):
+            return []
         view = StageView(
             num_prefills=len(session.chunks),
             decoding=is_decoding,
-            waiting=bool(self.waiting or prefilling),
+            waiting=True,
             running=is_decoding,
         )
         if choose_stage(view, self.plan) is not Issue.PREFILL:
@@ -326,12 +326,12 @@ class SchedulerCore:
         for sample in samples:
             sequence = session.live_sequence(sample.sequence)
             if sequence is not None:
-                effects += self._take_sample(session, sequence, sample, now_us)
+                effects.append(self._emit(session, sequence, sample, now_us))
+                if sample.finish is not None:
+                    effects += self._finish(session, sequence)
         return effects
 
-    def _take_sample(
-        self, session: Session, sequence: SchedulerSequence, sample: Sample, now_us: int
-    ) -> list[SchedulerEffect]:
+    def _emit(self, session: Session, sequence: SchedulerSequence, sample: Sample, now_us: int) -> Emit:
         request = sequence.request
         if sample.index != len(request.output):
             raise ProtocolError(
@@ -339,12 +339,13 @@ class SchedulerCore:
             )
         session.take_token(sequence, sample.token_id, now_us=now_us)
         self.num_output_tokens += 1
-        emit = Emit(request.request_id, sample.index, sample.token_id, sample.finish)
-        if sample.finish is None:
-            return [emit]
-        del self.requests[request.request_id]
+        return Emit(request.request_id, sample.index, sample.token_id, sample.finish)
+
+    def _finish(self, session: Session, sequence: SchedulerSequence) -> list[SchedulerEffect]:
+        """The edge freed the sequence when it ended; what is left to do is in the cloud."""
+        del self.requests[sequence.request.request_id]
         session.finish(sequence)
-        return [emit, *self._send_release(session, [sequence], sides=[Side.CLOUD])]
+        return self._send_release(session, [sequence], sides=[Side.CLOUD])
 
     def _take_failure(self, session: Session, event: UnitFailed, now_us: int) -> list[SchedulerEffect]:
         unit = f"chunk {event.chunk}" if event.chunk is not None else f"step {event.step}"

@@ -110,13 +110,13 @@ class Session:
     def live_sequence(self, number: int) -> SchedulerSequence | None:
         """Return the sequence if its results still count."""
         sequence = self.sequences.get(number)
-        return sequence if sequence is not None and sequence.is_live else None
+        return None if sequence is None or sequence.state is Attempt.RELEASING else sequence
 
     def open(self, request: Request, *, now_us: int) -> SchedulerSequence:
         """Reserve blocks on all sides and open a sequence for `request`."""
         self._last_sequence += 1
         number = self._last_sequence
-        num_tokens = len(request.tokens)
+        num_tokens = request.num_tokens
         token_limit = self.accounts.admit(number, request.need)
         sequence = SchedulerSequence(
             number, request, num_tokens, token_limit, num_tokens, now_us, unreleased=set(self.accounts.sides)
