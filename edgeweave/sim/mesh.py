@@ -26,7 +26,16 @@ from edgeweave.interleave.effects import (
 )
 from edgeweave.interleave.ledger import Ledger
 from edgeweave.interleave.limits import Limits
-from edgeweave.interleave.nouns import Attached, DType, Fingerprint, KvCapacity, Lane, LanesReady, Segment
+from edgeweave.interleave.nouns import (
+    Attached,
+    DType,
+    Fingerprint,
+    KvCapacity,
+    Lane,
+    LanesReady,
+    Segment,
+    count_tokens,
+)
 from edgeweave.interleave.plans import FIRST_PLAN, PlanRequest
 from edgeweave.interleave.protocol import PROTOCOL
 from edgeweave.interleave.requests import Request
@@ -74,6 +83,11 @@ class Shape:
         return self.one_way_us is None
 
     @property
+    def frame_rows(self) -> int:
+        """Rows of hidden states in a full frame."""
+        return max(1, self.frame_bytes // self.profile.token_bytes)
+
+    @property
     def body(self) -> Segment:
         """Layers of the cloud."""
         profile = self.profile
@@ -105,11 +119,10 @@ class SimMesh:
         self.scheduler = SchedulerCore(shape.limits, shape.plan, shape.max_grace_us)
         self.edge = EdgeCore(FIRST_PLAN, Ledger(0), shape.piece_tokens, holds_body=shape.centralized)
         self.cloud = CloudCore(shape.body, FIRST_PLAN, Ledger(0))
-        delay_us = shape.one_way_us or 0
-        self.up = Direction(self.events, delay_us, shape.bytes_per_us, self._to_cloud)
-        self.down = Direction(self.events, delay_us, shape.bytes_per_us, self._to_edge)
-        self._tasks_up = Direction(self.events, delay_us, shape.bytes_per_us, self._to_cloud)
-        self._reports_down = Direction(self.events, delay_us, shape.bytes_per_us, self._from_cloud)
+        self.up = self._direction(self._feed_cloud)
+        self.down = self._direction(self._feed_edge)
+        self._tasks_up = self._direction(self._feed_cloud)
+        self._reports_down = self._direction(self._from_cloud)
         self._connect()
 
     def tell(self, event: SchedulerEvent) -> None:
@@ -122,6 +135,11 @@ class SimMesh:
             self._is_reporting = True
             self.events.after(REPORT_INTERVAL_US, self._report)
         self.tell(Request(request_id, (0,) * num_prompt_tokens, num_output_tokens, arrived_us=self.events.now_us))
+
+    def _direction(self, deliver: Callable[[Any], None]) -> Direction:
+        shape = self.shape
+        frame_bytes = shape.frame_rows * shape.profile.token_bytes
+        return Direction(self.events, shape.one_way_us or 0, shape.bytes_per_us, deliver, frame_bytes)
 
     # ---- scheduler
 
@@ -140,12 +158,12 @@ class SimMesh:
     def _carry_out(self, effects: list[SchedulerEffect]) -> None:
         for effect in effects:
             match effect:
+                case Emit():
+                    self.on_token(effect, self.events.now_us)
                 case ToEngine(side=Side.EDGE):
                     self.events.after(LOCAL_US, partial(self._feed_edge, effect.task))
                 case ToEngine():
                     self._tasks_up.send(Lane.DECODE, effect.task, num_bytes=TASK_BYTES)
-                case Emit():
-                    self.on_token(effect, self.events.now_us)
                 case Refuse():
                     raise effect.error
                 case EndSession():
@@ -173,9 +191,6 @@ class SimMesh:
     def _feed_edge(self, event: Any) -> None:
         self._carry_out_edge(self.edge.on(event, now_us=self.events.now_us))
         self._poll_edge()
-
-    def _to_edge(self, frame: FrameArrived) -> None:
-        self._feed_edge(frame)
 
     def _poll_edge(self) -> None:
         while not self.edge.is_running:
@@ -214,9 +229,6 @@ class SimMesh:
 
     # ---- cloud
 
-    def _to_cloud(self, event: Any) -> None:
-        self._feed_cloud(event)
-
     def _feed_cloud(self, event: Any) -> None:
         self._carry_out_cloud(self.cloud.on(event, now_us=self.events.now_us))
         self._poll_cloud()
@@ -243,10 +255,13 @@ class SimMesh:
                     self._reports_down.send(Lane.DECODE, effect.message, num_bytes=TASK_BYTES)
 
     def _send_result(self, effect: SendResult) -> None:
-        num_rows = sum(row.num_tokens for row in effect.rows)
-        token_bytes = self.shape.profile.token_bytes
-        rows_per_frame = max(1, self.shape.frame_bytes // token_bytes)
-        for start in range(0, num_rows, rows_per_frame):
-            stop = min(start + rows_per_frame, num_rows)
+        """Send the first frame by itself, and the others as one.
+
+        The edge learns from the first how long a clean trip is; it waits for the last, and for none in between.
+        """
+        num_rows = count_tokens(effect.rows)
+        first_stop = min(self.shape.frame_rows, num_rows)
+        spans = [(0, first_stop), (first_stop, num_rows)]
+        for start, stop in [(start, stop) for start, stop in spans if start < stop]:
             frame = FrameArrived(effect.lane, effect.unit, start, stop, num_rows, self.events.now_us)
-            self.down.send(effect.lane, frame, num_bytes=(stop - start) * token_bytes)
+            self.down.send(effect.lane, frame, num_bytes=(stop - start) * self.shape.profile.token_bytes)

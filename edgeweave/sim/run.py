@@ -68,7 +68,7 @@ class _Player:
 
     load: Load
     mesh: SimMesh = field(init=False)
-    served: list[Served] = field(default_factory=list)
+    served: dict[str, Served] = field(default_factory=dict)
     _num_open: int = 0
     _next: int = 0
     _due: int = 0
@@ -88,17 +88,18 @@ class _Player:
     def _submit_due(self) -> None:
         while self._next < self._due and (self.load.max_open is None or self._num_open < self.load.max_open):
             arrival = self.load.arrivals[self._next]
-            self.served.append(Served(self.mesh.events.now_us))
+            request_id = str(self._next)
+            self.served[request_id] = Served(self.mesh.events.now_us)
             self._num_open += 1
             self._next += 1
             self.mesh.submit(
-                str(self._next - 1),
+                request_id,
                 num_prompt_tokens=arrival.num_prompt_tokens,
                 num_output_tokens=arrival.num_output_tokens,
             )
 
     def _token(self, emit: Emit, now_us: int) -> None:
-        self.served[int(emit.request_id)].token_us.append(now_us)
+        self.served[emit.request_id].token_us.append(now_us)
         if emit.finish is not None:
             self._end_us = now_us
             self._num_open -= 1
@@ -112,7 +113,7 @@ class _Player:
         return Outcome(
             wall_us=self._end_us,
             num_tokens=self.load.num_tokens,
-            served=tuple(self.served),
+            served=tuple(self.served.values()),
             busy_us=totals.busy_us,
             bubbles_us=dict(totals.bubbles_us),
             num_steps=session.totals.num_steps_done,
