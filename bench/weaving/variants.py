@@ -25,20 +25,11 @@ class Variant:
         return tuple(word for flag in sorted(self.edge_flags.items()) for word in flag)
 
 
+_PIECE = {"--head-piece-tokens": "512"}
 CENTRALIZED: Sequence[Variant] = (
-    Variant(
-        "alternate, 256",
-        PlanRequest(PlanKind.ONE_P_ONE_D),
-        is_centralized=True,
-        edge_flags={"--head-piece-tokens": "256"},
-    ),
-    Variant(
-        "alternate, 512",
-        PlanRequest(PlanKind.ONE_P_ONE_D),
-        is_centralized=True,
-        edge_flags={"--head-piece-tokens": "512"},
-    ),
+    Variant("alternate", PlanRequest(PlanKind.ONE_P_ONE_D), is_centralized=True, edge_flags=_PIECE),
+    Variant("prefill first", PlanRequest(PlanKind.ADAPTIVE), is_centralized=True, edge_flags=_PIECE),
 )
-"""Plans of one place: decode alternates with pieces of a prompt of so many tokens."""
+"""Plans of one place: decode alternates with chunks, or waits for them until its batch is full."""
 
 SPLIT: Mapping[str, Variant] = {name: Variant(name, PlanRequest(kind)) for name, kind in PLAN_NAMES.items()}

@@ -24,7 +24,7 @@ from edgeweave.interleave.forecast import Forecast
 
 MAX_PREFILLS = 4
 MAX_STEPS = 4
-STEPS_GAIN = 1.05
+STEPS_GAIN = 1.08
 """Another number of decode groups is used where it is predicted to be at least this much faster."""
 
 

@@ -17,11 +17,13 @@ class Queue:
     """What is open. Counts of requests, rows and tokens.
 
     `open_requests` wait, are prefilled or decode; they have `prompt_tokens` in all and may generate `output_tokens`.
+    `decode_rows` of them are through their prefill.
     `waiting_tokens` are not through the body yet. A chunk has `chunk_tokens`. A step holds up to `max_rows`;
     `max_steps` and `max_prefills` are in flight now.
     """
 
     open_requests: int
+    decode_rows: int
     prompt_tokens: int
     output_tokens: int
     waiting_tokens: int
@@ -46,7 +48,7 @@ class Forecast:
     @property
     def prompt_us(self) -> float:
         """The body of one prompt of mean length."""
-        mean_tokens = self.queue.prompt_tokens / max(1, self.queue.open_requests)
+        mean_tokens = self.measures.mean_prompt or self.queue.prompt_tokens / max(1, self.queue.open_requests)
         return self.measures.prefill_us(mean_tokens, chunk_tokens=self.queue.chunk_tokens)
 
     @property
@@ -87,11 +89,11 @@ class Forecast:
 
     def _groups(self, max_steps: int) -> int:
         """Groups that have a row."""
-        return max(1, min(max_steps, self.queue.open_requests))
+        return max(1, min(max_steps, self.queue.decode_rows))
 
     def _rows(self, max_steps: int) -> int:
-        """Rows of each step when the open requests are shared among the groups."""
-        share = math.ceil(self.queue.open_requests / self._groups(max_steps))
+        """Rows of each step when what is through its prefill is shared among the groups."""
+        share = math.ceil(self.queue.decode_rows / self._groups(max_steps))
         return max(1, min(self.queue.max_rows, share))
 
     def _step_us(self, max_steps: int) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from edgeweave.interleave.curve import OUTLIER, Curve, Line
 from edgeweave.interleave.nouns import Segment, Stage, StepDone, Timeline, UnitRan
+from edgeweave.interleave.round_trips import RoundTrips
 
 MEMORY = 64
 """The mix of prompts and outputs is that of about the last 64 requests."""
@@ -18,19 +19,21 @@ class Measures:
     """The measured times of one session, in microseconds.
 
     Where the edge holds all layers (`holds_body`) its own units are those of the body, a layer being the whole model.
-    `_prompt_tokens` and `_output_tokens` are those of requests that ended lately.
+    `chunk_tokens` are those of a chunk lately, `_prompt_tokens` and `_output_tokens` those of requests that ended.
     """
 
     body: Segment
     holds_body: bool = False
     token_bytes: int = 0
-    rtt_us: int = 0
+    trips: RoundTrips = field(default_factory=RoundTrips)
     lane_bytes_per_us: float = 0.0
     layer_by_tokens: Line = field(default_factory=Line)
     step_by_rows: Curve = field(default_factory=Curve)
     turnaround_us: float = 0.0
+    chunk_tokens: float = 0.0
     _prompt_tokens: float = 0.0
     _output_tokens: float = 0.0
+    _ended: float = 0.0
 
     @property
     def are_known(self) -> bool:
@@ -50,27 +53,40 @@ class Measures:
     def take_step(self, done: StepDone) -> None:
         """Take the turnaround of a step; one that is far off, a piece of head in front of it, counts little."""
         self.turnaround_us = _moved(self.turnaround_us, done.turnaround_us)
+        self.trips.take_away(done.step, done.away_us)
+
+    def take_chunk(self, num_tokens: int) -> None:
+        """Take the size of a chunk that is issued."""
+        self.chunk_tokens = _moved(self.chunk_tokens, num_tokens)
 
     def take_ended(self, *, num_prompt: int, num_output: int) -> None:
         """Take the lengths of a request that ended by itself."""
         keep = 1.0 - 1.0 / MEMORY
         self._prompt_tokens = self._prompt_tokens * keep + num_prompt
         self._output_tokens = self._output_tokens * keep + num_output
+        self._ended = self._ended * keep + 1.0
 
     @property
     def decode_return_us(self) -> int:
-        """Expected time from the end of a step in the cloud to the next one's arrival (L15); 0: not known yet."""
-        return round(self.rtt_us + self.turnaround_us) if self.rtt_us and self.turnaround_us else 0
+        """Expected time from the end of a step in the cloud to the next one's arrival (L15); 0: none, or not known."""
+        rtt_us = self.trips.shortest_us
+        is_known = rtt_us and self.turnaround_us and not self.holds_body
+        return round(rtt_us + self.turnaround_us) if is_known else 0
 
     @property
     def prompt_per_output(self) -> float | None:
         """Tokens of prompts for each one of output, of requests that ended lately; `None` before the first."""
         return self._prompt_tokens / self._output_tokens if self._output_tokens else None
 
+    @property
+    def mean_prompt(self) -> float | None:
+        """Tokens of a prompt, of requests that ended lately; `None` before the first."""
+        return self._prompt_tokens / self._ended if self._ended else None
+
     def handoff_us(self, chunk_tokens: int) -> float:
         """Return the time from the end of a chunk in the cloud to the arrival of one that waited for it."""
         bytes_us = chunk_tokens * self.token_bytes / self.lane_bytes_per_us if self.lane_bytes_per_us else 0.0
-        return self.rtt_us + self.turnaround_us + 2 * bytes_us
+        return self.trips.shortest_us + self.turnaround_us + 2 * bytes_us
 
     def prefill_us(self, num_tokens: float, *, chunk_tokens: int) -> float:
         """Return the time of the whole body for `num_tokens` of prefill in chunks of `chunk_tokens`."""
@@ -85,6 +101,8 @@ class Measures:
             self.layer_by_tokens.observe(ran.num_tokens, took_us / num_layers)
         elif ran.stage is step and ran.num_rows:
             self.step_by_rows.observe(ran.num_rows, took_us)
+            if ran.step is not None:
+                self.trips.take_inside(ran.step, took_us)
 
 
 def _moved(mean: float, seen: float) -> float:

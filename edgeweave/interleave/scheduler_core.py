@@ -230,10 +230,11 @@ class SchedulerCore:
         open_requests = [*self.waiting, *(sequence.request for sequence in session.live)]
         return Queue(
             open_requests=len(open_requests),
+            decode_rows=session.num_decoding,
             prompt_tokens=sum(len(request.prompt) for request in open_requests),
             output_tokens=sum(request.max_tokens for request in open_requests),
             waiting_tokens=sum(request.num_tokens for request in self.waiting) + session.prefill_tokens_left,
-            chunk_tokens=session.chunk_tokens or self.limits.chunk_tokens,
+            chunk_tokens=round(session.measures.chunk_tokens) or self.limits.chunk_tokens,
             max_rows=self.limits.max_batch_size,
             max_steps=self.plan.max_steps,
             max_prefills=self.plan.max_prefills,

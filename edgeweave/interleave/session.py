@@ -11,6 +11,7 @@ from edgeweave.interleave.measures import Measures
 from edgeweave.interleave.nouns import Chunk, LanesReady, Released, Row, Segment, StepDone, Timeline
 from edgeweave.interleave.replay import Replay
 from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
+from edgeweave.interleave.round_trips import RoundTrips
 from edgeweave.interleave.scheduler_events import Connected
 from edgeweave.interleave.totals import SessionTotals
 
@@ -89,10 +90,9 @@ class Session:
         return unissued + sum(issued.chunk.num_tokens for issued in self.chunks.values())
 
     @property
-    def chunk_tokens(self) -> int:
-        """Tokens of a chunk that is away, on average; 0 without one."""
-        tokens = [issued.chunk.num_tokens for issued in self.chunks.values()]
-        return sum(tokens) // len(tokens) if tokens else 0
+    def num_decoding(self) -> int:
+        """Live sequences that are through their prefill."""
+        return sum(sequence.state is Attempt.DECODING for sequence in self._live.values())
 
     @property
     def is_decoding(self) -> bool:
@@ -135,6 +135,7 @@ class Session:
             if sequence.issued == sequence.num_prefill:
                 del self._unissued[row.sequence]
         chunk = Chunk(self._last_chunk, rows, segments, plan, deadline_ms)
+        self.measures.take_chunk(chunk.num_tokens)
         self.chunks[chunk.chunk] = Issued(chunk, now_us + deadline_ms * 1000)
         return chunk
 
@@ -200,9 +201,8 @@ def _measures_of(event: Connected) -> Measures:
     if event.lanes is None:
         return Measures(event.edge.body, holds_body=True)
     rate = event.lanes.prefill_bytes_per_s / 1e6
-    return Measures(
-        event.edge.body, token_bytes=event.edge.token_bytes, rtt_us=event.lanes.rtt_us, lane_bytes_per_us=rate
-    )
+    trips = RoundTrips(event.lanes.rtt_us)
+    return Measures(event.edge.body, token_bytes=event.edge.token_bytes, trips=trips, lane_bytes_per_us=rate)
 
 
 def _staged_tokens(event: Connected) -> int | None:

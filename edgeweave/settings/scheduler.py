@@ -53,7 +53,9 @@ class SchedulerSettings(CommonSettings):
     max_prefills: OptionalCount = Field(
         default=None, description="most prefill chunks in flight, at least 1; none: by the plan"
     )
-    max_steps: Count = Field(default=1, description="most decode steps in flight, at least 1")
+    max_steps: OptionalCount = Field(
+        default=None, description="most decode steps in flight, at least 1; none: by the plan"
+    )
     num_segments: OptionalCount = Field(
         default=None,
         description="segments that the body of a chunk is cut into, at least 1; none: 4",

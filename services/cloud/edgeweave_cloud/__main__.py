@@ -3,12 +3,13 @@
 Run by `python -m edgeweave_cloud` or `edgeweave serve cloud`.
 """
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import uvloop
 
 from edgeweave.clock import MonotonicClock
 from edgeweave.engine.parts import CloudPart, UnitTime, own_time
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(CloudSettings, sys.argv[1:] if argv is None else argv, os.environ)
         configure_logging(settings.log_level, fmt=settings.log_format, service="cloud")
-        asyncio.run(_serve(settings, *_load(settings)))
+        uvloop.run(_serve(settings, *_load(settings)))
     except EdgeweaveError as error:
         print(f"edgeweave cloud: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2

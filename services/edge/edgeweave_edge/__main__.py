@@ -3,13 +3,14 @@
 Run by `python -m edgeweave_edge` or `edgeweave serve edge`.
 """
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import uvloop
 
 from edgeweave.clock import MonotonicClock
 from edgeweave.engine.parts import EdgePart, UnitTime, own_time
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(EdgeSettings, sys.argv[1:] if argv is None else argv, os.environ)
         configure_logging(settings.log_level, fmt=settings.log_format, service="edge")
-        asyncio.run(_serve(settings, *_load(settings)))
+        uvloop.run(_serve(settings, *_load(settings)))
     except EdgeweaveError as error:
         print(f"edgeweave edge: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2

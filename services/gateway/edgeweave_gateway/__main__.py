@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import structlog
+import uvloop
 
 from edgeweave import Client
 from edgeweave.client.text_client import TextClient
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"edgeweave gateway: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2
     with bound:
-        asyncio.run(_serve(settings, text_model, bound))
+        uvloop.run(_serve(settings, text_model, bound))
     return 0
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 import structlog
+import uvloop
 
 from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(SchedulerSettings, sys.argv[1:] if argv is None else argv, os.environ)
         configure_logging(settings.log_level, fmt=settings.log_format, service="scheduler")
-        asyncio.run(_serve(settings, make_core(settings)))
+        uvloop.run(_serve(settings, make_core(settings)))
     except EdgeweaveError as error:
         print(f"edgeweave scheduler: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2
