@@ -31,7 +31,7 @@ from weaving.suites import Part
 from weaving.tables import Origin, table_page
 from weaving.variants import SPLIT
 
-EMULATED_MESHES = 1
+EMULATED_MESHES = 2
 """Emulated engines sleep most of the time: so many meshes at work do not disturb each other on two cores."""
 
 

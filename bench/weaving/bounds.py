@@ -14,9 +14,6 @@ from weaving.run import Run
 from weaving.steady import Costs
 from weaving.step_times import StepTimes, merged
 
-LINK_BYTES_PER_US = 1250.0
-"""10 Gbit/s."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlaceTimes:
@@ -78,8 +75,9 @@ def place_work(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> W
 
 
 def decode_return_us(load: BenchLoad, runs: Sequence[Run]) -> float:
-    """Return how long a step of a full batch is outside the cloud: round trip, turnaround, and its bytes both ways."""
+    """Return how long a step of a full batch is outside the cloud: the shortest trip of steps, and a turnaround.
+
+    The trip is that of real steps: delay and transfer of the link, and what both ends take to send and receive.
+    """
     turnarounds = StepTimes(merged(*(run.use.edge.rows(Stage.TURNAROUND) for run in runs)))
-    rtt_us = mean(run.use.rtt_us for run in runs)
-    token_bytes = mean(run.use.hidden_bytes for run in runs) / (load.num_prompt_tokens + load.num_later_tokens)
-    return rtt_us + turnarounds.step_us(load.max_batch_size) + load.max_batch_size * token_bytes / LINK_BYTES_PER_US
+    return mean(run.use.rtt_us for run in runs) + turnarounds.step_us(load.max_batch_size)

@@ -10,7 +10,7 @@ from statistics import mean, median
 from edgeweave.interleave.nouns import BubbleCause
 from edgeweave.sim.bounds import Work
 from weaving.answers import Latency, good_share, tokens_per_s
-from weaving.bounds import PlaceTimes, place_bound, place_times, place_work
+from weaving.bounds import PlaceTimes, decode_return_us, place_bound, place_times, place_work
 from weaving.loads import BenchLoad
 from weaving.places import Place
 from weaving.ratios import Ratio, paired
@@ -49,6 +49,7 @@ class Cell:
     ratio: Ratio | None = None
     steady: Ratio | None = None
     bound: float | None = None
+    decode_return_ms: float | None = None
     over_serial: Ratio | None = None
     goodput: Ratio | None = None
     loss: Loss | None = None
@@ -104,6 +105,7 @@ class _Comparison:
             ratio=_compared(group, self.base, _throughput),
             steady=None if is_open else _compared(group, self.base, lambda run: self._steady(run, costs)),
             bound=None if is_open else place_bound(self.load, self.times, here),
+            decode_return_ms=decode_return_us(self.load, here) / 1000 if self.load.num_later_tokens else None,
             over_serial=_compared(group, serial, _throughput),
             goodput=_compared(group, self.base, self._good_share) if is_open else None,
             loss=None if is_open else self._loss(group, place_work(self.load, self.times, here)),

@@ -127,6 +127,7 @@ _SPLIT_COLUMNS: tuple[Column, ...] = (
     ("steady state", lambda cell: None if cell.steady is None else str(cell.steady)),
     ("bound", lambda cell: None if cell.bound is None else f"{cell.bound:.2f}"),
     ("steady / bound", _of_bound),
+    ("outside, ms", lambda cell: None if cell.decode_return_ms is None else f"{cell.decode_return_ms:.1f}"),
     ("goodput", lambda cell: None if cell.goodput is None else str(cell.goodput)),
     ("to serial", lambda cell: None if cell.over_serial is None else str(cell.over_serial)),
     ("lost most by", _lost_most),

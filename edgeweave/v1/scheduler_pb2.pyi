@@ -422,7 +422,7 @@ class WatchMeshResponse(_message.Message):
     num_departures: _builtins.int
     """Units whose choice differs from the replay of the decision; 0 unless there is a bug."""
     rtt_us: _builtins.int
-    """Shortest round trip of the decode lane."""
+    """Shortest round trip of late that a step made, its bytes and both ends included; until one is known, of the warm-up."""
     prefill_bytes_per_s: _builtins.int
     """Rate of the prefill lane at connect."""
     outside_us: _builtins.int

@@ -37,7 +37,7 @@ def _add_session(message: pb.WatchMeshResponse, session: Session) -> None:
     message.num_steps_done = totals.num_steps_done
     message.num_departures = session.replay.num_departures
     if session.lanes is not None:
-        message.rtt_us = session.lanes.rtt_us
+        message.rtt_us = session.measures.trips.shortest_us
         message.prefill_bytes_per_s = session.lanes.prefill_bytes_per_s
     message.outside_us = totals.outside_us
     message.hidden_share = totals.hidden_share
