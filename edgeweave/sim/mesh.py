@@ -65,7 +65,10 @@ AMPLE_KV = KvCapacity(block_tokens=16, num_blocks=1 << 20)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is simulated. Without a link (`one_way_us` is `None`) one engine on cloud hardware holds all layers."""
+    """What is simulated. Without a link (`one_way_us` is `None`) one engine on cloud hardware holds all layers.
+
+    `endpoint_us` is what both ends of a lane take to send and receive a frame, one way: threads, gRPC, the kernel.
+    """
 
     profile: Profile
     plan: PlanRequest
@@ -76,6 +79,7 @@ class Shape:
     max_grace_us: int = 10_000
     kv: KvCapacity = AMPLE_KV
     frame_bytes: int = 256 * 1024
+    endpoint_us: int = 0
 
     @property
     def centralized(self) -> bool:
@@ -139,7 +143,8 @@ class SimMesh:
     def _direction(self, deliver: Callable[[Any], None]) -> Direction:
         shape = self.shape
         frame_bytes = shape.frame_rows * shape.profile.token_bytes
-        return Direction(self.events, shape.one_way_us or 0, shape.bytes_per_us, deliver, frame_bytes)
+        delay_us = (shape.one_way_us or 0) + shape.endpoint_us
+        return Direction(self.events, delay_us, shape.bytes_per_us, deliver, frame_bytes)
 
     # ---- scheduler
 
@@ -149,7 +154,8 @@ class SimMesh:
             b"", b"", shape.profile.head_layers, shape.profile.tail_layers, DType.BFLOAT16, PROTOCOL
         )
         attached = Attached(fingerprint, shape.kv, 1 << 40, 0, shape.body, shape.profile.token_bytes)
-        lanes = LanesReady(2 * (shape.one_way_us or 0) + LOCAL_US, round(shape.bytes_per_us * 1_000_000))
+        rtt_us = 2 * ((shape.one_way_us or 0) + shape.endpoint_us) + LOCAL_US
+        lanes = LanesReady(rtt_us, round(shape.bytes_per_us * 1_000_000))
         if shape.centralized:
             self.tell(Connected(1, attached, None, None))
         else:

@@ -62,36 +62,53 @@ class Outcome:
         return _quantile([served.per_token_us for served in self.served if len(served.token_us) > 1], share)
 
 
+def simulate(shape: Shape, load: Load, *, warm_up: Load | None = None) -> Outcome:
+    """Serve `load` with a mesh of `shape`, in virtual time.
+
+    With `warm_up` the same mesh serves that before, so that `load` meets plans that follow measured times already.
+    """
+    player = _Player(shape)
+    if warm_up is not None:
+        player.play(warm_up)
+    return player.play(load)
+
+
 @dataclass(slots=True)
 class _Player:
-    """Keeps at most `max_open` requests of a load open."""
+    """Plays loads, one after another, and keeps at most `max_open` requests of each open."""
 
-    load: Load
+    shape: Shape
     mesh: SimMesh = field(init=False)
-    served: dict[str, Served] = field(default_factory=dict)
+    _load: Load = field(init=False)
+    _served: dict[str, Served] = field(default_factory=dict)
     _num_open: int = 0
-    _next: int = 0
     _due: int = 0
     _end_us: int = 0
 
-    def play(self, shape: Shape) -> Outcome:
-        self.mesh = SimMesh(shape, self._token)
-        for arrival in self.load.arrivals:
-            self.mesh.events.at(arrival.at_us, self._arrive)
+    def __post_init__(self) -> None:
+        self.mesh = SimMesh(self.shape, self._token)
+
+    def play(self, load: Load) -> Outcome:
+        self._load, self._served, self._num_open, self._due = load, {}, 0, 0
+        before, begin_us = self._sums(), self.mesh.events.now_us
+        for arrival in load.arrivals:
+            self.mesh.events.at(begin_us + arrival.at_us, self._arrive)
         self.mesh.events.run()
-        return self._outcome()
+        if len(self._served) != len(load.arrivals):
+            raise RuntimeError("the simulated mesh stopped before the load was served")
+        return self._outcome(before, begin_us)
 
     def _arrive(self) -> None:
         self._due += 1
         self._submit_due()
 
     def _submit_due(self) -> None:
-        while self._next < self._due and (self.load.max_open is None or self._num_open < self.load.max_open):
-            arrival = self.load.arrivals[self._next]
-            request_id = str(self._next)
-            self.served[request_id] = Served(self.mesh.events.now_us)
+        load = self._load
+        while len(self._served) < self._due and (load.max_open is None or self._num_open < load.max_open):
+            arrival = load.arrivals[len(self._served)]
+            request_id = f"{load.name} {len(self._served)}"
+            self._served[request_id] = Served(self.mesh.events.now_us)
             self._num_open += 1
-            self._next += 1
             self.mesh.submit(
                 request_id,
                 num_prompt_tokens=arrival.num_prompt_tokens,
@@ -99,23 +116,35 @@ class _Player:
             )
 
     def _token(self, emit: Emit, now_us: int) -> None:
-        self.served[emit.request_id].token_us.append(now_us)
+        self._served[emit.request_id].token_us.append(now_us)
         if emit.finish is not None:
             self._end_us = now_us
             self._num_open -= 1
             self.mesh.events.after(0, self._submit_due)
 
-    def _outcome(self) -> Outcome:
-        session = self.mesh.scheduler.session
-        if session is None or len(self.served) != len(self.load.arrivals):
-            raise RuntimeError("the simulated mesh stopped before the load was served")
-        totals = session.totals.engines[Side.EDGE if self.mesh.shape.centralized else Side.CLOUD]
+    def _outcome(self, before: "_Sums", begin_us: int) -> Outcome:
+        now = self._sums()
+        causes = now.bubbles_us.keys()
         return Outcome(
-            wall_us=self._end_us,
-            num_tokens=self.load.num_tokens,
-            served=tuple(self.served.values()),
-            busy_us=totals.busy_us,
-            bubbles_us=dict(totals.bubbles_us),
+            wall_us=self._end_us - begin_us,
+            num_tokens=self._load.num_tokens,
+            served=tuple(self._served.values()),
+            busy_us=now.busy_us - before.busy_us,
+            bubbles_us={cause: now.bubbles_us[cause] - before.bubbles_us.get(cause, 0) for cause in causes},
+            num_steps=now.num_steps - before.num_steps,
+            num_chunks=now.num_chunks - before.num_chunks,
+            num_departures=now.num_departures - before.num_departures,
+            hidden_share=now.hidden_share,
+        )
+
+    def _sums(self) -> "_Sums":
+        session = self.mesh.scheduler.session
+        if session is None:
+            raise RuntimeError("the simulated mesh has no session")
+        engine = session.totals.engines[Side.EDGE if self.shape.centralized else Side.CLOUD]
+        return _Sums(
+            busy_us=engine.busy_us,
+            bubbles_us=dict(engine.bubbles_us),
             num_steps=session.totals.num_steps_done,
             num_chunks=session.totals.num_chunks_done,
             num_departures=session.replay.num_departures,
@@ -123,9 +152,16 @@ class _Player:
         )
 
 
-def simulate(shape: Shape, load: Load) -> Outcome:
-    """Serve `load` with a mesh of `shape`, in virtual time."""
-    return _Player(load).play(shape)
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What a mesh came to since its session began. Times are microseconds."""
+
+    busy_us: int
+    bubbles_us: dict[BubbleCause, int]
+    num_steps: int
+    num_chunks: int
+    num_departures: int
+    hidden_share: float
 
 
 def _quantile(values: list[float] | list[int], share: float) -> float:
