@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from weaving.answers import Latency
 from weaving.cells import Cell, Table
+from weaving.cpu import control_share
 from weaving.loads import BenchLoad
 from weaving.run import MOST_SLOWDOWN
 from weaving.use import cause_words
@@ -110,6 +111,7 @@ _COMMON_COLUMNS: tuple[Column, ...] = (
     ("TPOT p50 / p90, ms", lambda cell: _later_tokens(cell.latency)),
     ("busy", lambda cell: f"{cell.busy_share:.0%}"),
     ("bubbles", _bubbles),
+    ("control", lambda cell: f"{control_share(cell.cpu):.0%}"),
     ("CPU of a core", _cpu),
     ("slowed by others", _slowdown),
 )

@@ -5,14 +5,17 @@ else touches a core or the model. Does not know edge from cloud.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, get_native_id
 from typing import Protocol
 
 import structlog
 
 from edgeweave.clock import Clock
 
+THREAD_NAME = "compute"
 REPORT_INTERVAL_US = 100_000
 IDLE_REPORT_INTERVAL_US = 1_000_000
 _log = structlog.get_logger(__name__)
@@ -52,7 +55,7 @@ class Worker:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._thread = Thread(target=self._run, name="compute", daemon=True)
+        self._thread = Thread(target=self._run, name=THREAD_NAME, daemon=True)
         self._runner: Runner | None = None
         self._reported_us = 0
         self._interval_us = IDLE_REPORT_INTERVAL_US
@@ -82,6 +85,8 @@ class Worker:
     # ---- on the thread
 
     def _run(self) -> None:
+        with suppress(OSError):  # Linux shows it in top; elsewhere there is no such file
+            Path(f"/proc/self/task/{get_native_id()}/comm").write_text(THREAD_NAME, encoding="ascii")
         while not self._is_stopped:
             self._take_waiting()
             if self._runner is not None:

@@ -44,19 +44,19 @@ Written by `bench/weave.py --loads A` on 2 cores. What the columns mean: [README
 
 ## One place
 
-| plan | runs | tokens/s | TTFT p50 / p90, ms | TPOT p50 / p90, ms | busy | bubbles | CPU of a core |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| alternate | 5 | 1,234 | 812 / 1,650 | 31.2 / 48.0 | 99% | none | edge 98%, scheduler 2% |
+| plan | runs | tokens/s | TTFT p50 / p90, ms | TPOT p50 / p90, ms | busy | bubbles | control | CPU of a core |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| alternate | 5 | 1,234 | 812 / 1,650 | 31.2 / 48.0 | 99% | none | 100% | edge 98%, scheduler 2% |
 
 The best plan of one place is `alternate`; all ratios are to it.
 
 ## Split
 
 | place | plan | runs | whole run | steady state | bound | steady / bound | lost most by | TTFT p50 / p90, ms | \
-TPOT p50 / p90, ms | busy | bubbles | CPU of a core |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+TPOT p50 / p90, ms | busy | bubbles | control | CPU of a core |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 | 1,000 km | adaptive | 5 | 0.95 (0.93-0.97) | 1.02 (1.00-1.03) | 1.07 | 0.95 | await decode hidden 7% | 812 / 1,650 | \
-31.2 / 48.0 | 99% | await decode hidden 7%, link 1% | edge 98%, scheduler 2% |
+31.2 / 48.0 | 99% | await decode hidden 7%, link 1% | 100% | edge 98%, scheduler 2% |
 
 ![real-a-time](real-a-time.svg)
 """

@@ -3,15 +3,18 @@
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from edgeweave.client import EngineState, MeshState, SessionState
 from edgeweave.client.mesh_state import UnitSum, mesh_state_of
+from edgeweave.clock import MonotonicClock
+from edgeweave.engine.worker import THREAD_NAME, Worker
 from edgeweave.errors import UnavailableError
 from edgeweave.interleave.nouns import BubbleCause, Stage
 from edgeweave.v1 import scheduler_pb2 as pb
-from weaving.cpu import core_shares, cpu_seconds, parse_stat
+from weaving.cpu import control_share, core_shares, cpu_seconds, parse_stat
 from weaving.use import first_at_rest, steps_so_far, use_between
 
 STEP, SEGMENT, TURNAROUND = (Stage.STEP, 4), (Stage.SEGMENT, 1), (Stage.TURNAROUND, 4)
@@ -88,6 +91,24 @@ def test_cpu_time_of_a_process_whose_name_has_spaces() -> None:
     line = "7 (a (b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 1 1 1"
     assert parse_stat(line) == 2.0
     assert core_shares({"a": 1.0}, {"a": 2.0}, wall_s=4.0) == {"a": 0.25}
+
+
+def test_control_is_what_is_not_computing() -> None:
+    """The scheduler, and both engines without their compute threads; a link is no part of a mesh."""
+    cpu = {"link": 0.5, "scheduler": 0.1, "edge": 0.3, "cloud": 1.0, "edge compute": 0.2, "cloud compute": 0.9}
+    assert control_share(cpu) == pytest.approx(0.3)
+
+
+def test_cpu_time_of_a_compute_thread() -> None:
+    """The worker's thread is known by its name."""
+    worker = Worker(clock=MonotonicClock())
+    worker.start()
+    try:
+        assert cpu_seconds({"edge": os.getpid()})["edge compute"] >= 0
+        names = [path.read_text(encoding="ascii").strip() for path in Path("/proc/self/task").glob("*/comm")]
+        assert THREAD_NAME in names
+    finally:
+        worker.stop()
 
 
 def test_cpu_time_of_this_process() -> None:
