@@ -37,7 +37,7 @@ class SchedulerSettings(CommonSettings):
     )
 
     plan: Literal["serial", "1p1d", "2p1d", "adaptive"] = Field(
-        default="2p1d", description="how prefill and decode are interleaved: serial, 1p1d, 2p1d or adaptive"
+        default="adaptive", description="how prefill and decode are interleaved: serial, 1p1d, 2p1d or adaptive"
     )
     objective: Literal["throughput", "tpot", "ttft"] = Field(
         default="throughput",

@@ -4,14 +4,17 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from edgeweave.clock import ManualClock
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.limits import Limits
-from edgeweave.interleave.nouns import PlanKind
+from edgeweave.interleave.nouns import Plan, PlanKind
+from edgeweave.interleave.plan_change import PlanChange
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.scheduler_core import SchedulerCore
+from edgeweave.interleave.scheduler_events import Replanned
 from edgeweave.settings import SchedulerSettings
 from edgeweave_scheduler.driver import Driver
 from edgeweave_scheduler.keeper import SessionKeeper, SessionState
@@ -62,3 +65,15 @@ async def test_an_unforeseen_error_is_told_and_the_next_session_is_tried() -> No
 
 def _no_time() -> int:
     raise RuntimeError("this clock is broken")
+
+
+async def test_a_change_of_plan_is_a_line_in_the_log_with_what_is_predicted() -> None:
+    """Operators see the values that were chosen, and why they should be better."""
+    driver = Driver(SchedulerCore(Limits(), PlanRequest(PlanKind.SERIAL), max_grace_us=0), clock=ManualClock())
+    plan = Plan(7, PlanKind.ADAPTIVE, max_prefills=3, max_steps=2, max_batch_size=8, fill_to_rows=17)
+    with capture_logs() as logs:
+        driver._carry_out([Replanned(PlanChange(plan, rows_per_s=220.0, rows_per_s_before=200.0))])  # noqa: SLF001 - the core decides when
+    (line,) = logs
+    assert line["event"] == "plan_changed"
+    assert (line["plan"], line["kind"], line["max_steps"], line["fill_to_rows"]) == (7, "adaptive", 2, 17)
+    assert (line["predicted_rows_per_s"], line["predicted_gain"]) == (220.0, 0.1)
