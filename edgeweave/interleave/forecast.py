@@ -87,13 +87,18 @@ class Forecast:
         covered = (self._busy_us(max_steps) - self._step_us(max_steps)) / self.measures.decode_return_us
         return min(1.0, max(0.0, (AMPLE - covered) / (AMPLE - SCARCE)))
 
+    @property
+    def _steppable(self) -> int:
+        """Requests that could be in a step, if there were places: all but as many as chunks in flight hold."""
+        return max(self.queue.decode_rows, self.queue.open_requests - self.queue.max_prefills)
+
     def _groups(self, max_steps: int) -> int:
         """Groups that have a row."""
-        return max(1, min(max_steps, self.queue.decode_rows))
+        return max(1, min(max_steps, self._steppable))
 
     def _rows(self, max_steps: int) -> int:
         """Rows of each step when what is through its prefill is shared among the groups."""
-        share = math.ceil(self.queue.decode_rows / self._groups(max_steps))
+        share = math.ceil(self._steppable / self._groups(max_steps))
         return max(1, min(self.queue.max_rows, share))
 
     def _step_us(self, max_steps: int) -> float:

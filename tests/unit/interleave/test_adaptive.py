@@ -115,10 +115,10 @@ def test_more_groups_only_where_prefill_does_not_cover_the_return_and_they_pay()
 def test_the_number_of_groups_stays_unless_another_one_is_clearly_better() -> None:
     """Groups do not swing: within a twelfth the present number is kept."""
     measures = measured(rtt_us=8500, num_prompt=1)
-    gives = Forecast(measures, replace(QUEUE, decode_rows=8))
+    gives = Forecast(measures, replace(QUEUE, open_requests=8))
     one, two = (gives.rows_per_s(max_steps=steps, max_prefills=4) for steps in (1, 2))
     assert one < two < 1.08 * one
-    assert [values_of(measures, decode_rows=8, max_steps=steps).max_steps for steps in (1, 2)] == [1, 2]
+    assert [values_of(measures, open_requests=8, max_steps=steps).max_steps for steps in (1, 2)] == [1, 2]
 
 
 def test_more_chunks_are_in_flight_where_the_handoff_is_longer_than_a_chunk() -> None:
@@ -189,3 +189,10 @@ def test_values_are_sane_for_every_queue(rtt_us: int, objective: Objective, slo_
     assert values.min_segment_us >= 0
     assert values.fill_row_us >= 0
     assert values.longest_layers is None or values.longest_layers >= 1
+
+
+def test_requests_that_wait_for_a_place_are_a_reason_for_another_group() -> None:
+    """A queue in front of a full batch: two groups of full steps are more than one."""
+    measures = measured(rtt_us=4000, num_prompt=10)
+    assert values_of(measures, open_requests=12).max_steps == 1
+    assert values_of(measures, open_requests=40).max_steps > 1
