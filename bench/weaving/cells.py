@@ -50,6 +50,7 @@ class Cell:
     steady: Ratio | None = None
     bound: float | None = None
     decode_return_ms: float | None = None
+    lane_gbit: float | None = None
     over_serial: Ratio | None = None
     goodput: Ratio | None = None
     loss: Loss | None = None
@@ -106,6 +107,7 @@ class _Comparison:
             steady=None if is_open else _compared(group, self.base, lambda run: self._steady(run, costs)),
             bound=None if is_open else place_bound(self.load, self.times, here),
             decode_return_ms=decode_return_us(self.load, here) / 1000 if self.load.num_later_tokens else None,
+            lane_gbit=mean(run.use.lane_bytes_per_s for run in here) * 8 / 1e9,
             over_serial=_compared(group, serial, _throughput),
             goodput=_compared(group, self.base, self._good_share) if is_open else None,
             loss=None if is_open else self._loss(group, place_work(self.load, self.times, here)),

@@ -56,11 +56,16 @@ class EngineUse:
 
 @dataclass(frozen=True, slots=True)
 class MeshUse:
-    """What a mesh did; `cloud` is `None` in one place. `rtt_us` is the shortest round trip of the decode lane."""
+    """What a mesh did; `cloud` is `None` in one place.
+
+    `rtt_us` is the shortest round trip of steps,
+    `lane_bytes_per_s` what the prefill lane carried when it was warmed.
+    """
 
     edge: EngineUse
     cloud: EngineUse | None
     rtt_us: int
+    lane_bytes_per_s: int
     num_steps: int
     num_preemptions: int
     num_departures: int
@@ -85,6 +90,7 @@ def use_between(before: MeshState, after: MeshState) -> MeshUse:
         edge=_engine_use(before.edge, after.edge),
         cloud=_engine_use(*clouds) if clouds else None,
         rtt_us=after.rtt_us,
+        lane_bytes_per_s=after.prefill_bytes_per_s,
         num_steps=after.num_steps_done - before.num_steps_done,
         num_preemptions=after.num_preemptions - before.num_preemptions,
         num_departures=after.num_departures - before.num_departures,

@@ -29,7 +29,7 @@ def one_place_run(
 ) -> Run:
     """Return a run in one place; `steps` of two rows are their number and their time."""
     edge = engine_use({(Stage.HEAD, 1): (1, prefill_us), (Stage.TURNAROUND, 2): steps})
-    return _run(Key("real", "A", ONE_PLACE, variant, number), answers, MeshUse(edge, None, 0, steps[0], 0, 0, 0))
+    return _run(Key("real", "A", ONE_PLACE, variant, number), answers, MeshUse(edge, None, 0, 0, steps[0], 0, 0, 0))
 
 
 def split_run(
@@ -47,7 +47,7 @@ def split_run(
     cloud = engine_use({(Stage.SEGMENT, 1): (1, prefill_us), (Stage.STEP, 2): steps}, bubbles_us)
     edge = engine_use({(Stage.TURNAROUND, 2): turnarounds})
     key = Key("real", "A", Place(1000.0), variant, number)
-    return _run(key, answers, MeshUse(edge, cloud, rtt_us, steps[0], 0, 0, 0))
+    return _run(key, answers, MeshUse(edge, cloud, rtt_us, 0, steps[0], 0, 0, 0))
 
 
 def _run(key: Key, answers: Sequence[Answer], use: MeshUse) -> Run:

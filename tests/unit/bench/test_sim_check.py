@@ -21,6 +21,7 @@ RESULTS = {
                     "variant": "serial",
                     "tokens_per_s": 400.0,
                     "decode_return_ms": 14.0,
+                    "lane_gbit": 4.0,
                 }
             ],
         },
