@@ -73,7 +73,7 @@ class Forecast:
         A round is every group once. It lasts as long as the body works, or as a step and its return, or as prefill
         needs to come: `max_prefills` chunks each time that one has gone through the body and the next has come.
         """
-        rows = self._groups(max_steps) * self._rows(max_steps)
+        rows = min(self._groups(max_steps) * self._rows(max_steps), max(1, self._steppable))
         away_us = self._step_us(max_steps) + self.measures.decode_return_us
         handoff_us = self.measures.handoff_us(self.queue.chunk_tokens)
         come_us = rows * self.prefill_per_row_us * (self.chunk_us + handoff_us) / max(1.0, max_prefills * self.chunk_us)
