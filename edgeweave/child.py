@@ -14,22 +14,26 @@ from collections.abc import Sequence
 _PR_SET_PDEATHSIG = 1
 
 
-def child_command(module: str, *arguments: str, core: int | None = None) -> list[str]:
+def child_command(module: str, *arguments: str, core: int | None = None, niceness: int = 0) -> list[str]:
     """Return the command that runs `python -m module` as a child of this process, on one CPU core if asked.
+
+    With a `niceness` it gives way to others on the same core.
 
     The child gets SIGKILL when the thread that starts it ends, so start it from one that lives long enough.
     """
-    return [sys.executable, "-m", __name__, str(os.getpid()), "any" if core is None else str(core), module, *arguments]
+    chosen = ("any" if core is None else str(core), str(niceness))
+    return [sys.executable, "-m", __name__, str(os.getpid()), *chosen, module, *arguments]
 
 
 def become(argv: Sequence[str]) -> None:
     """Turn into the program that `child_command` named; return only if the parent is gone already."""
-    parent, core, *rest = argv
+    parent, core, niceness, *rest = argv
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):
         return
     if core != "any":
         os.sched_setaffinity(0, {int(core)})
+    os.nice(int(niceness))
     os.execv(sys.executable, [sys.executable, "-m", *rest])  # noqa: S606 (no shell is wanted)
 
 

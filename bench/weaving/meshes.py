@@ -19,6 +19,7 @@ from weaving.places import Place
 from weaving.variants import Variant
 
 SITE_CORE = 0
+CLIENT_NICENESS = 10
 
 
 @dataclass(slots=True)
@@ -62,19 +63,24 @@ class Meshes:
 
 @contextmanager
 def on_site_core(*, is_pinned: bool) -> Iterator[None]:
-    """Keep all threads of this process on the core of the site, as the parts of a pinned mesh are."""
+    """Keep all threads of this process on the core of the site, as the parts of a pinned mesh are.
+
+    Clients are no part of a site: there they give way to its engine and link.
+    """
     if not is_pinned:
         yield
         return
     before = os.sched_getaffinity(0)
-    _pin_threads({SITE_CORE})
+    _settle_threads({SITE_CORE}, niceness=CLIENT_NICENESS)
     try:
         yield
     finally:
-        _pin_threads(before)
+        _settle_threads(before, niceness=0)
 
 
-def _pin_threads(cores: set[int]) -> None:
+def _settle_threads(cores: set[int], *, niceness: int) -> None:
     for thread in Path("/proc/self/task").iterdir():
-        with suppress(ProcessLookupError):  # it ended meanwhile
+        # A thread may have ended meanwhile, and only root may become less nice again.
+        with suppress(ProcessLookupError, PermissionError):
             os.sched_setaffinity(int(thread.name), cores)
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), niceness)

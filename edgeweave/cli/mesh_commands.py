@@ -21,6 +21,7 @@ from edgeweave.sim.loads import profile_named
 LOOPBACK = "127.0.0.1"
 LINK = "link"
 _CLOUD_CORE = 1
+_CONTROL_NICENESS = 10
 _SITE_CORE = 0
 _PORTS = range(10_000, 32_000)
 _FLAG_OF_LINE = re.compile(r"\(--[a-z-]+\)")
@@ -56,7 +57,12 @@ def mesh_commands(options: MeshOptions, environ: Mapping[str, str]) -> MeshComma
     if gateway is not None:
         _check_port(gateway.host, gateway.port)
     commands = {
-        name: child_command(options.modules.get(name, "edgeweave.link"), *words, core=_core(name, options))
+        name: child_command(
+            options.modules.get(name, "edgeweave.link"),
+            *words,
+            core=_core(name, options),
+            niceness=_niceness(name, options),
+        )
         for name, words in flags.items()
     }
     link_control = control if LINK in flags else None
@@ -111,6 +117,11 @@ def _core(name: str, options: MeshOptions) -> int | None:
     if not {_SITE_CORE, _CLOUD_CORE} <= os.sched_getaffinity(0):
         raise InvalidSettingsError("--pin needs the CPU cores 0 and 1, and this process may not use both")
     return _CLOUD_CORE if name == ("edge" if options.is_centralized else "cloud") else _SITE_CORE
+
+
+def _niceness(name: str, options: MeshOptions) -> int:
+    """Return how much a part gives way on the core that the site shares: a step on its way goes before its tokens."""
+    return _CONTROL_NICENESS if options.is_pinned and name in {"scheduler", "gateway"} else 0
 
 
 def _load_all(

@@ -63,12 +63,17 @@ def test_flags_are_stronger_than_the_file_and_only_where_given(model: Path, tmp_
 
 @pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason="needs the CPU cores 0 and 1")
 def test_the_cloud_has_a_core_of_its_own(model: Path) -> None:
-    """Pinned, what is far away does not share a core with what is here; in one place the engine is alone."""
+    """Pinned, what is far away does not share a core with what is here; in one place the engine is alone.
+
+    On the core that is shared, what a step waits for goes first.
+    """
     for is_centralized, alone in ((False, "cloud"), (True, "edge")):
         mesh = mesh_commands(MeshOptions(model=model, port=0, is_pinned=True, is_centralized=is_centralized), {})
         cores = {name: command[command.index("edgeweave.child") + 2] for name, command in mesh.commands.items()}
         assert {name for name, core in cores.items() if core == "1"} == {alone}
         assert set(cores.values()) == {"0", "1"}
+        nicenesses = {name: command[command.index("edgeweave.child") + 3] for name, command in mesh.commands.items()}
+        assert {name for name, niceness in nicenesses.items() if niceness != "0"} == {"scheduler", "gateway"}
         assert all(command[0] == sys.executable for command in mesh.commands.values())
 
 
