@@ -34,8 +34,8 @@ class Part:
 
 
 _REAL_AT_1000_KM = (
-    Part("real", ("A", "prefill", "decode"), (1000.0,), ("2p1d", "adaptive")),
-    Part("real", ("B",), (1000.0,), ("serial", "2p1d", "adaptive")),
+    Part("real", ("A", "prefill", "decode"), (1000.0,), ("adaptive",)),
+    Part("real", ("B",), (1000.0,), ("2p1d", "adaptive")),
 )
 _WHOLE_TABLE = (
     Part("emulated"),

@@ -90,4 +90,4 @@ def test_a_frame_that_does_not_fit_the_unit_is_refused_and_changes_nothing(
         _ = assembly.payload
     rest = {**first, "row_start": 2, "row_stop": 4, "payload": b"abcdefgh"}
     assembly.add(Frame(**rest))  # type: ignore[arg-type]  # fields of a table
-    assert assembly.payload == b"12345678abcdefgh"
+    assert bytes(assembly.payload) == b"12345678abcdefgh"
