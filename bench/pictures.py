@@ -16,11 +16,10 @@ from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import Stage, Timeline, UnitRan
 from edgeweave.interleave.plans import PlanRequest, kind_named
 from edgeweave.interleave.scheduler_events import FromEngine, SchedulerEvent
-from edgeweave.link.profile import LinkProfile
 from edgeweave.sim.bounds import Work, bound
-from edgeweave.sim.load import Load
+from edgeweave.sim.case import Case
 from edgeweave.sim.loads import load_named
-from edgeweave.sim.mesh import LOCAL_US, Shape, SimMesh
+from edgeweave.sim.mesh import LOCAL_US, SimMesh
 from edgeweave.sim.profile import NPU
 from edgeweave.sim.run import Outcome, simulate
 
@@ -33,6 +32,7 @@ COLOURS = {Stage.STEP: "#2563a8", Stage.TURNAROUND: "#2563a8", Stage.SEGMENT: "#
 PREFILL = "#e8a25c"
 SPAN_US = 420_000
 GBIT_PER_S = 10.0
+ADAPTIVE = PlanRequest(kind_named("adaptive"))
 
 
 @dataclass(slots=True)
@@ -48,39 +48,30 @@ class WatchedMesh(SimMesh):
         SimMesh.tell(self, event)
 
 
-def limits_of(load: str) -> Limits:
-    """Return the limits of a load in the bench."""
+def case_of(load: str, distance_km: float) -> Case:
+    """Return a load of the bench over so much fibre."""
     rows = LOADS[load]
-    return Limits(max_batch_size=rows, max_prefill_tokens=512, max_seq_len=640, chunk_tokens=512, max_waiting=1 << 30)
+    limits = Limits(max_batch_size=rows, max_prefill_tokens=512, max_seq_len=640, chunk_tokens=512, max_waiting=1 << 30)
+    return Case(NPU, load_named(load), limits, distance_km, GBIT_PER_S)
 
 
-def shape_of(load: str, plan: str, distance_km: float, *, num_segments: int | None = None) -> Shape:
-    """Return a mesh over so much fibre."""
-    link = LinkProfile.of_distance(distance_km, gbit_per_s=GBIT_PER_S)
-    request = PlanRequest(kind_named(plan), num_segments=num_segments)
-    return Shape(NPU, request, limits_of(load), round(link.delay_ns / 1000), link.bytes_per_s / 1e6)
+def given(load: str, plan: str, distance_km: float, *, num_segments: int | None = None) -> Outcome:
+    """Return what a plan gives."""
+    return case_of(load, distance_km).simulate(PlanRequest(kind_named(plan), num_segments=num_segments))
 
 
 def one_place(load: str) -> Outcome:
     """Return the best that one place gives: prefill first until the batch is full, in large pieces."""
-    shape = replace(shape_of(load, "adaptive", 0), one_way_us=None, piece_tokens=1024)
-    return simulate(shape, load_named(load))
+    case = case_of(load, 0)
+    return simulate(replace(case.shape(ADAPTIVE), one_way_us=None, piece_tokens=1024), case.load)
 
 
 def bound_of(load: str, distance_km: float) -> float:
-    """Return the bound from the arithmetic of the profile."""
-    drawn, rows = load_named(load), LOADS[load]
-    num_steps = sum(arrival.num_output_tokens - 1 for arrival in drawn.arrivals) / rows
-    body_prefill_us = sum(NPU.body_prefill_us(arrival.num_prompt_tokens) for arrival in drawn.arrivals)
-    edge_layers = NPU.num_layers - NPU.body_layers
-    edge_prefill_us = sum(edge_layers * NPU.cloud.prefill_us(arrival.num_prompt_tokens) for arrival in drawn.arrivals)
-    edge_step_us = edge_layers * NPU.cloud.step_us(rows) + rows * NPU.logits_row_us + NPU.unit_us
-    turnaround_us = 2 * NPU.unit_us + edge_layers * NPU.edge.step_us(rows) + rows * NPU.logits_row_us
-    body_us = body_prefill_us + num_steps * NPU.body_step_us(rows)
-    transfer_us = 2 * rows * NPU.token_bytes * 8 / (GBIT_PER_S * 1e3)
-    return_us = 2 * distance_km * 4.9 + turnaround_us + transfer_us
-    centralized_us = body_us + edge_prefill_us + num_steps * edge_step_us
-    return bound(Work(centralized_us, body_us, body_prefill_us, num_steps, return_us))
+    """Return the bound of one decode group, from the arithmetic of the profile."""
+    case = case_of(load, distance_km)
+    demand = case.demand
+    body_us, num_steps = demand.body_us(num_groups=1), demand.num_steps()
+    return bound(Work(demand.centralized_us, body_us, demand.body_prefill_us, num_steps, case.step_return_us))
 
 
 def draw_timeline() -> Figure:
@@ -103,7 +94,8 @@ def draw_timeline() -> Figure:
 
 def played(load: str, plan: str, distance_km: float) -> dict[Side, list[UnitRan]]:
     """Return what the engines ran of a load whose requests come as places are free."""
-    drawn: Load = load_named(load)
+    case = case_of(load, distance_km)
+    drawn = case.load
     waiting = list(drawn.arrivals)
     mesh: WatchedMesh
 
@@ -116,7 +108,7 @@ def played(load: str, plan: str, distance_km: float) -> dict[Side, list[UnitRan]
         )
 
     mesh = WatchedMesh(
-        shape_of(load, plan, distance_km),
+        case.shape(PlanRequest(kind_named(plan))),
         lambda emit, _now_us: mesh.events.after(0, submit) if emit.finish is not None and waiting else None,
     )
     for _ in range(drawn.max_open or len(waiting)):
@@ -140,7 +132,7 @@ def draw_distance() -> Figure:
         bounds = [bound_of(load, km) for km in distances_km]
         axes.plot(distances_km, bounds, color="black", ls=":", lw=1.4, label="bound, one group")
         for plan, colour in PLANS.items():
-            ratios = [simulate(shape_of(load, plan, km), load_named(load)).tokens_per_s / best for km in distances_km]
+            ratios = [given(load, plan, km).tokens_per_s / best for km in distances_km]
             axes.plot(distances_km, ratios, color=colour, lw=2.2 if plan == "adaptive" else 1.4, label=plan)
         axes.set_title(TITLES[load], loc="left", fontsize=10)
         axes.set_xlabel("km of fibre")
@@ -156,8 +148,8 @@ def draw_segments() -> Figure:
     counts = (1, 2, 3, 4, 6, 8, 12, 16)
     for axes, load in zip(figure.subplots(1, 2, sharey=True), LOADS, strict=True):
         best = one_place(load).tokens_per_s
-        runs = [simulate(shape_of(load, "2p1d", 1000, num_segments=count), load_named(load)) for count in counts]
-        adaptive = simulate(shape_of(load, "adaptive", 1000), load_named(load))
+        runs = [given(load, "2p1d", 1000, num_segments=count) for count in counts]
+        adaptive = given(load, "adaptive", 1000)
         places = range(len(counts))
         axes.plot(places, [run.busy_share for run in runs], color="#9aa3ad", marker="o", ms=4, label="2p1d: busy")
         ratios = [run.tokens_per_s / best for run in runs]

@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from statistics import median
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.plans import PlanRequest
-from edgeweave.link.profile import LinkProfile
+from edgeweave.sim.case import Case
 from edgeweave.sim.mesh import Shape
 from edgeweave.sim.profile import NPU
 from edgeweave.sim.run import simulate
@@ -65,54 +65,48 @@ def pairs_of(results: dict[str, Any]) -> Iterator[Pair]:
 def _pairs_of_load(table: dict[str, Any], load: BenchLoad) -> Iterator[Pair]:
     plans = {variant.name: variant.plan for variant in CENTRALIZED}
     if load.is_open:
-        capacity = max(_simulated(load, _shape(load, plan)) for plan in plans.values())
+        capacity = max(_in_one_place(load, plan) for plan in plans.values())
         tokens_each = load.load.num_tokens / len(load.load.arrivals)
         load = load.arriving(rate_per_s=OPEN_LOAD_SHARE * capacity / tokens_each)
     for cell in table["one_place"]:
-        shape = _shape(load, plans[cell["variant"]])
-        yield Pair(load.name, "one place", cell["variant"], cell["tokens_per_s"], _simulated(load, shape))
+        simulated = _in_one_place(load, plans[cell["variant"]])
+        yield Pair(load.name, "one place", cell["variant"], cell["tokens_per_s"], simulated)
     gbit_per_s = median([cell["lane_gbit"] for cell in table["split"]])
     endpoint_us = _endpoint_us(table, load, gbit_per_s)
     for cell in table["split"]:
         distance_km = cell["place"]["distance_km"]
-        link = LinkProfile.of_distance(distance_km, gbit_per_s=gbit_per_s)
-        shape = _shape(load, SPLIT[cell["variant"]].plan, link=link, endpoint_us=endpoint_us)
-        place = f"{distance_km:,.0f} km"
-        yield Pair(load.name, place, cell["variant"], cell["tokens_per_s"], _simulated(load, shape))
+        shape = _case(load, distance_km, gbit_per_s).shape(SPLIT[cell["variant"]].plan)
+        simulated = _simulated(load, replace(shape, piece_tokens=PIECE_TOKENS, endpoint_us=endpoint_us))
+        yield Pair(load.name, f"{distance_km:,.0f} km", cell["variant"], cell["tokens_per_s"], simulated)
+
+
+def _in_one_place(load: BenchLoad, plan: PlanRequest) -> float:
+    shape = _case(load, 0.0, 1.0).shape(plan)
+    return _simulated(load, replace(shape, one_way_us=None, piece_tokens=MAX_PREFILL_TOKENS))
 
 
 def _simulated(load: BenchLoad, shape: Shape) -> float:
     return simulate(shape, load.load, warm_up=warm_up_of(load).load).tokens_per_s
 
 
-def _shape(load: BenchLoad, plan: PlanRequest, *, link: LinkProfile | None = None, endpoint_us: int = 0) -> Shape:
+def _case(load: BenchLoad, distance_km: float, gbit_per_s: float) -> Case:
     limits = Limits(
         max_batch_size=load.max_batch_size,
         max_prefill_tokens=MAX_PREFILL_TOKENS,
         max_seq_len=MAX_SEQ_LEN,
         chunk_tokens=MAX_PREFILL_TOKENS,
     )
-    if link is None:
-        return Shape(NPU, plan, limits, one_way_us=None, piece_tokens=MAX_PREFILL_TOKENS)
-    one_way_us, bytes_per_us = round(link.delay_ns / 1000), link.bytes_per_s / 1e6
-    return Shape(NPU, plan, limits, one_way_us, bytes_per_us, PIECE_TOKENS, endpoint_us=endpoint_us)
+    return Case(NPU, load.load, limits, distance_km, gbit_per_s)
 
 
 def _endpoint_us(table: dict[str, Any], load: BenchLoad, gbit_per_s: float) -> int:
     """Return what the two ends of a lane take, one way: what is left of a step's return after link and turnaround."""
-    turnaround_us = _turnaround_us(load.max_batch_size)
-    transfer_us = 2 * load.max_batch_size * NPU.token_bytes * 8 / (gbit_per_s * 1e3)
     rests = [
-        cell["decode_return_ms"] * 1000 - turnaround_us - transfer_us - 2 * 4.9 * cell["place"]["distance_km"]
+        cell["decode_return_ms"] * 1000 - _case(load, cell["place"]["distance_km"], gbit_per_s).step_return_us
         for cell in table["split"]
         if cell["decode_return_ms"] is not None
     ]
     return max(0, round(median(rests) / 2)) if rests else 0
-
-
-def _turnaround_us(num_rows: int) -> float:
-    edge_layers = NPU.num_layers - NPU.body_layers
-    return 2 * NPU.unit_us + edge_layers * NPU.edge.step_us(num_rows) + num_rows * NPU.logits_row_us
 
 
 def wrong_orders(pairs: Sequence[Pair]) -> list[str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.plans import PLAN_NAMES, PlanRequest, kind_named
-from edgeweave.link.profile import LinkProfile
+from edgeweave.sim.case import Case
 from edgeweave.sim.load import Arrival, Load, poisson, read_trace
 from edgeweave.sim.loads import SEED
 from edgeweave.sim.mesh import Shape
@@ -30,6 +30,7 @@ from edgeweave.sim.run import Outcome, simulate
 
 HOUR_S = 3600
 NUM_REQUESTS = 12_000
+GBIT_PER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _shape(asked: argparse.Namespace, load: Load) -> Shape:
-    link = LinkProfile.of_distance(asked.km, gbit_per_s=10.0)
     limits = Limits(
         max_batch_size=asked.batch,
         max_prefill_tokens=max(8192, asked.chunk_tokens),
@@ -91,8 +91,7 @@ def _shape(asked: argparse.Namespace, load: Load) -> Shape:
         max_waiting=len(load.arrivals),
     )
     plan = PlanRequest(kind_named(asked.plan))
-    shape = Shape(NPU, plan, limits, round(link.delay_ns / 1000), link.bytes_per_s / 1e6)
-    return replace(shape, piece_tokens=asked.piece_tokens)
+    return replace(Case(NPU, load, limits, asked.km, GBIT_PER_S).shape(plan), piece_tokens=asked.piece_tokens)
 
 
 def _report(load: Load, outcome: Outcome, cpu_s: float) -> str:

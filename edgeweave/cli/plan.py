@@ -11,8 +11,8 @@ from rich.console import Console
 
 from edgeweave.cli.plan_report import as_json, print_report
 from edgeweave.cli.serve import require_packages
+from edgeweave.cli.sim_limits import sim_limits
 from edgeweave.errors import InvalidRequestError
-from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.split import Split
 from edgeweave.sim.backlog import as_backlog
 from edgeweave.sim.case import Case
@@ -99,20 +99,15 @@ def _check_plot(plot: Path | None) -> None:
 
 
 def _case(options: PlanOptions) -> Case:
-    if options.chunk_tokens > options.max_prefill_tokens:
-        raise InvalidRequestError(
-            f"chunk_tokens {options.chunk_tokens} is over max_prefill_tokens {options.max_prefill_tokens}; lower it"
-        )
     load = as_backlog(
         load_named(options.load, divide_by=options.divide_by, limit=options.limit),
         max_batch_size=options.max_batch_size,
     )
-    limits = Limits(
+    limits = sim_limits(
         max_batch_size=options.max_batch_size,
         max_prefill_tokens=options.max_prefill_tokens,
         max_seq_len=options.max_seq_len,
         chunk_tokens=options.chunk_tokens,
-        max_waiting=1 << 30,
     )
     return Case(_profile(options, load), load, limits, options.distance_km, options.bandwidth_gbit)
 

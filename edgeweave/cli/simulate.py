@@ -3,19 +3,16 @@
 Knows how a question is put and its answer shown. The simulation is in `edgeweave.sim`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
-from edgeweave.errors import InvalidRequestError
-from edgeweave.interleave.limits import Limits
+from edgeweave.cli.sim_limits import sim_limits
 from edgeweave.interleave.plans import PLAN_NAMES, PlanRequest, kind_named
-from edgeweave.link.profile import LinkProfile
-from edgeweave.sim.load import Load
+from edgeweave.sim.case import Case
 from edgeweave.sim.loads import load_named, profile_named
-from edgeweave.sim.mesh import Shape
-from edgeweave.sim.run import Outcome, simulate
+from edgeweave.sim.run import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +41,10 @@ def run_sim(question: Question, *, console: Console) -> None:
     """
     names = list(PLAN_NAMES) if question.plan == "all" else [question.plan]
     plans = [(name, PlanRequest(kind_named(name), num_segments=question.num_segments)) for name in names]
-    load = load_named(question.load, divide_by=question.divide_by, limit=question.limit)
-    link = LinkProfile.of_distance(question.distance_km, gbit_per_s=question.bandwidth_gbit)
-    one_place = _one_place(question, load)
-    outcomes = {name: simulate(_shape(question, plan, link=link), load) for name, plan in plans}
-    table = _table(question, num_requests=len(load.arrivals))
+    case = _case(question)
+    one_place = case.simulate_one_place()
+    outcomes = {name: case.simulate(plan) for name, plan in plans}
+    table = _table(question, num_requests=len(case.load.arrivals))
     for name, outcome in {"one place": one_place, **outcomes}.items():
         _add(table, name, outcome, one_place)
     console.print(table)
@@ -56,30 +52,15 @@ def run_sim(question: Question, *, console: Console) -> None:
         console.print(f"{name}: {_bubbles(outcome)}", highlight=False, soft_wrap=True)
 
 
-def _one_place(question: Question, load: Load) -> Outcome:
-    """Return what the same model gives in one place: the best of alternating decode with small and large pieces."""
-    shape = _shape(question, PlanRequest(kind_named("1p1d")), link=None)
-    pieces = {shape.piece_tokens, 4 * shape.piece_tokens, question.max_prefill_tokens}
-    outcomes = [simulate(replace(shape, piece_tokens=tokens), load) for tokens in sorted(pieces)]
-    return max(outcomes, key=lambda outcome: outcome.tokens_per_s)
-
-
-def _shape(question: Question, plan: PlanRequest, *, link: LinkProfile | None) -> Shape:
-    if question.chunk_tokens > question.max_prefill_tokens:
-        raise InvalidRequestError(
-            f"chunk_tokens {question.chunk_tokens} is over max_prefill_tokens {question.max_prefill_tokens}; lower it"
-        )
-    limits = Limits(
+def _case(question: Question) -> Case:
+    limits = sim_limits(
         max_batch_size=question.max_batch_size,
         max_prefill_tokens=question.max_prefill_tokens,
         max_seq_len=question.max_seq_len,
         chunk_tokens=question.chunk_tokens,
-        max_waiting=1 << 30,
     )
-    profile = profile_named(question.profile)
-    if link is None:
-        return Shape(profile, plan, limits, one_way_us=None)
-    return Shape(profile, plan, limits, round(link.delay_ns / 1000), link.bytes_per_s / 1e6)
+    load = load_named(question.load, divide_by=question.divide_by, limit=question.limit)
+    return Case(profile_named(question.profile), load, limits, question.distance_km, question.bandwidth_gbit)
 
 
 def _table(question: Question, *, num_requests: int) -> Table:

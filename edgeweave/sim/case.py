@@ -9,7 +9,7 @@ from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.link.profile import LinkProfile
-from edgeweave.sim.ceiling import Ceiling, ceiling
+from edgeweave.sim.ceiling import Ceiling, ceiling, decode_return_us
 from edgeweave.sim.demand import Demand
 from edgeweave.sim.load import Load
 from edgeweave.sim.mesh import Shape
@@ -42,20 +42,28 @@ class Case:
     @property
     def ceiling(self) -> Ceiling:
         """The most that any order of work gives at this distance."""
-        shape = self._shape(PlanRequest(PlanKind.SERIAL))
+        shape = self.shape(PlanRequest(PlanKind.SERIAL))
         return ceiling(self.demand, one_way_us=shape.one_way_us or 0, bytes_per_us=shape.bytes_per_us)
+
+    @property
+    def step_return_us(self) -> float:
+        """How long a full step is outside the cloud: link, turnaround, link."""
+        shape, num_rows = self.shape(PlanRequest(PlanKind.SERIAL)), self.limits.max_batch_size
+        one_way_us = shape.one_way_us or 0
+        return decode_return_us(self.demand, num_rows, one_way_us=one_way_us, bytes_per_us=shape.bytes_per_us)
+
+    def shape(self, plan: PlanRequest) -> Shape:
+        """Return the mesh that serves it under `plan`."""
+        link = LinkProfile.of_distance(self.distance_km, gbit_per_s=self.gbit_per_s)
+        return Shape(self.profile, plan, self.limits, round(link.delay_ns / 1000), link.bytes_per_s / 1e6)
 
     def simulate(self, plan: PlanRequest) -> Outcome:
         """Serve the load under `plan`."""
-        return simulate(self._shape(plan), self.load)
+        return simulate(self.shape(plan), self.load)
 
     def simulate_one_place(self) -> Outcome:
         """Serve the load with all layers on one engine: the best of small, larger and whole pieces of prefill."""
-        shape = replace(self._shape(PlanRequest(PlanKind.ONE_P_ONE_D)), one_way_us=None)
+        shape = replace(self.shape(PlanRequest(PlanKind.ONE_P_ONE_D)), one_way_us=None)
         pieces = sorted({*ONE_PLACE_PIECES, self.limits.max_prefill_tokens})
         outcomes = [simulate(replace(shape, piece_tokens=tokens), self.load) for tokens in pieces]
         return max(outcomes, key=lambda outcome: outcome.tokens_per_s)
-
-    def _shape(self, plan: PlanRequest) -> Shape:
-        link = LinkProfile.of_distance(self.distance_km, gbit_per_s=self.gbit_per_s)
-        return Shape(self.profile, plan, self.limits, round(link.delay_ns / 1000), link.bytes_per_s / 1e6)
