@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread, get_native_id
+from threading import Thread
 from typing import Protocol
 
 import structlog
@@ -62,8 +62,10 @@ class Worker:
         self._is_stopped = False
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread, under a name that Linux shows in top."""
         self._thread.start()
+        with suppress(OSError):  # elsewhere there is no such file
+            Path(f"/proc/self/task/{self._thread.native_id}/comm").write_text(THREAD_NAME, encoding="ascii")
 
     def stop(self) -> None:
         """End the thread after the unit that runs now, and wait for it."""
@@ -85,8 +87,6 @@ class Worker:
     # ---- on the thread
 
     def _run(self) -> None:
-        with suppress(OSError):  # Linux shows it in top; elsewhere there is no such file
-            Path(f"/proc/self/task/{get_native_id()}/comm").write_text(THREAD_NAME, encoding="ascii")
         while not self._is_stopped:
             self._take_waiting()
             if self._runner is not None:
