@@ -61,7 +61,7 @@ class Values:
 
 
 def adapt(forecast: Forecast, goal: Goal) -> Values:
-    """Return the values for now."""
+    """Return what the plan is to be set to, while this is the load and these are the times."""
     longest_us = _longest_us(forecast, goal)
     max_steps = _max_steps(forecast)
     fill_to_rows = _fill_to_rows(forecast, max_steps)

@@ -76,10 +76,11 @@ class EdgeView:
 def next_unit(view: CloudView, plan: Plan) -> Work | Wait | None:
     """Return what the cloud runs next (L16, L17, L18).
 
-    Both ready: the kind that did not run last, prefill on a cold start; but prefill yields only once it has run for
-    the shortest segment of the plan, which fixed plans set to 0, so that they yield at each cut. Only decode ready:
-    decode; what is still on its way holds nothing back. Only prefill ready: the next segment, but after a pair decode,
-    segment first give decode its chance: wait until it is due, if that is within the grace of the plan.
+    Both ready: the kind that did not run last, prefill on a cold start; but prefill yields only once it had its turn,
+    the shortest segment of the plan or longer while the batch is to be filled. Fixed plans set neither, so that they
+    yield at each cut. Only decode ready: decode; what is still on its way holds nothing back. Only prefill ready: the
+    next segment, but after a pair decode, segment first give decode its chance: wait until it is due, if that is within
+    the grace of the plan.
     """
     if view.prefill_ready and view.decode_ready:
         may_yield = view.last is Work.PREFILL and view.prefill_run_us >= prefill_turn_us(view.decode_rows, plan)

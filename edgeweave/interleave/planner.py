@@ -69,11 +69,12 @@ class Planner:
             return None
         forecast = Forecast(session.measures, queue())
         before, plan = self.plan, self._followed(session, forecast)
-        if session.measures.are_known:
-            self._followed_us = now_us
-        if not _differs(plan, before):
+        is_changed = _differs(plan, before)
+        if is_changed or session.measures.are_known:
+            self._followed_us = now_us  # what is hardly known may move at the next report
+        if not is_changed:
             return None
-        self._followed_us, self.plan = now_us, plan
+        self.plan = plan
         return PlanChange(plan, _rows_per_s(forecast, plan), _rows_per_s(forecast, before))
 
     def cut(self, body: Segment) -> tuple[Segment, ...]:

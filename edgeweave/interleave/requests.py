@@ -34,11 +34,6 @@ class Request:
         return len(self.prompt) + len(self.output)
 
     @property
-    def num_left(self) -> int:
-        """Output tokens that may still come."""
-        return self.max_tokens - len(self.output)
-
-    @property
     def max_kv_tokens(self) -> int:
         """Most KV that an attempt can ever hold: the last token that can be sampled never enters it."""
         return len(self.prompt) + self.max_tokens - 1

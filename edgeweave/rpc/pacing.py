@@ -19,7 +19,7 @@ from edgeweave.wire.frames import WARM_UP, Arrived, Frame
 class Rate(Protocol):
     """What a unit is sent at."""
 
-    def share_for(self, unit: int) -> int | None:
+    def bytes_per_s_now(self) -> int | None:
         """Return bytes per second; None: as fast as it goes."""
         ...
 
@@ -38,7 +38,7 @@ class FixedRate:
     def __init__(self, bytes_per_s: int | None) -> None:
         self._bytes_per_s = bytes_per_s
 
-    def share_for(self, _unit: int) -> int | None:
+    def bytes_per_s_now(self) -> int | None:
         """Return the rate that was set."""
         return self._bytes_per_s
 
@@ -83,7 +83,7 @@ class Pacing:
 
     def leaving(self, frame: Frame) -> Frame:
         """Return `frame`, which leaves now, with what is to be told to the other end."""
-        bytes_per_s = self._rate.share_for(frame.unit)
+        bytes_per_s = self._rate.bytes_per_s_now()
         if bytes_per_s is not None:
             self._pace.spend(len(frame.payload), bytes_per_s=bytes_per_s, now_us=self._clock.now_us())
         if frame.row_start == 0:

@@ -44,7 +44,7 @@ class PathRate:
         """Rate of the path; None before anything was told."""
         return max(self._rates, default=None)
 
-    def share_for(self, _unit: int) -> int | None:
+    def bytes_per_s_now(self) -> int | None:
         """Return the bytes per second to send the next unit at; None: as fast as it goes."""
         share = PACED_SHARE if self._units_to_probe else self._probed_share
         wanted = min(self._most, inf if self.bytes_per_s is None else self.bytes_per_s * share)
@@ -52,7 +52,7 @@ class PathRate:
 
     def sent(self, unit: int, *, is_gapless: bool) -> None:
         """Hear that the last frame of `unit` left, and whether all of them followed each other."""
-        sent_at = self.share_for(unit)
+        sent_at = self.bytes_per_s_now()
         if is_gapless and sent_at is not None:
             self._sent_at[unit] = sent_at
         for old in list(self._sent_at)[:-_NUM_REMEMBERED]:  # what is not told of by now was dropped on the way

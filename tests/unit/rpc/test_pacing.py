@@ -82,7 +82,7 @@ def test_what_is_small_or_not_whole_is_not_measured() -> None:
 
 def told(rate: PathRate, unit: int, *, path: int) -> int:
     """Send a unit over a path of some rate and tell how it came; return what it was sent at."""
-    sent_at = rate.share_for(unit)
+    sent_at = rate.bytes_per_s_now()
     assert sent_at is not None
     rate.sent(unit, is_gapless=True)
     rate.learn(Arrived(unit, min(sent_at, path)))
@@ -91,7 +91,7 @@ def told(rate: PathRate, unit: int, *, path: int) -> int:
 
 def test_nine_tenths_of_the_path_are_used_and_now_and_then_a_unit_looks_for_more() -> None:
     rate = PathRate()
-    assert rate.share_for(1) is None, "nothing is known yet"
+    assert rate.bytes_per_s_now() is None, "nothing is known yet"
     rate.learn(Arrived(WARM_UP, 1000))
     sent_at = [told(rate, unit, path=1000) for unit in range(1, 28)]
     assert sent_at == [2000, *[900] * 12, 1100, *[900] * 12, 1100]
@@ -138,20 +138,20 @@ def test_a_rate_that_was_set_is_kept_and_off_is_no_rate() -> None:
     for rate in (fixed, off):
         rate.learn(Arrived(1, 5))
         rate.sent(1, is_gapless=True)
-    assert fixed.share_for(1) == 1000 * MB
-    assert rate_of("8", link_gbit=4).share_for(1) == 1000 * MB
-    assert off.share_for(1) is None
+    assert fixed.bytes_per_s_now() == 1000 * MB
+    assert rate_of("8", link_gbit=4).bytes_per_s_now() == 1000 * MB
+    assert off.bytes_per_s_now() is None
 
 
 def test_a_link_that_is_known_bounds_what_is_learned() -> None:
     """Nine tenths of it are used at most, from the first unit on, also when a unit looks for more."""
     rate = rate_of("auto", link_gbit=10)
-    assert rate.share_for(1) == 1125 * MB
+    assert rate.bytes_per_s_now() == 1125 * MB
     rate.learn(Arrived(WARM_UP, 2000 * MB))
-    assert rate.share_for(1) == 1125 * MB
+    assert rate.bytes_per_s_now() == 1125 * MB
     slow = rate_of("auto", link_gbit=10)
     slow.learn(Arrived(WARM_UP, 400 * MB))
-    assert slow.share_for(1) == 800 * MB
+    assert slow.bytes_per_s_now() == 800 * MB
 
 
 @dataclass
