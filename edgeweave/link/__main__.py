@@ -44,8 +44,9 @@ def main(argv: Sequence[str]) -> None:
         seed=options.seed,
         script=script,
         control=control,
+        on_stats=lambda stats: _say(stats.line()),
     )
-    signal.signal(signal.SIGUSR1, lambda *_: _say(link.stats.line()))
+    signal.signal(signal.SIGUSR1, lambda *_: link.ask_stats())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: link.stop())
     told = {"listening": _told(options.listen, listener)}

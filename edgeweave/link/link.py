@@ -22,6 +22,7 @@ from edgeweave.link.script import Script
 from edgeweave.link.stats import LinkStats
 
 _TIMER_SLACK_NS = 1
+_WAKES_BYTES = 4096
 _BACKLOG = 512
 
 ArgumentT = TypeVar("ArgumentT")
@@ -37,7 +38,7 @@ class Link:
     """Carries every connection that `listener` accepts to `target`. `run` is the whole life; then all is closed.
 
     It changes as `script` says, counted from the begin of `run`, and as whoever connects to `control` asks. `seed`
-    decides what is random about it.
+    decides what is random about it. `on_stats` gets what was carried, each time that somebody asks by `ask_stats`.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Link:
         seed: int = 0,
         script: Script | None = None,
         control: socket.socket | None = None,
+        on_stats: Callable[[LinkStats], None] = lambda _stats: None,
         now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._listener = listener
@@ -69,6 +71,14 @@ class Link:
         self._is_cut = False
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._is_stopping = False
+        self._on_stats = on_stats
+        self._num_asked = 0
+        self._num_told = 0
+
+    def ask_stats(self) -> None:
+        """Let `run` tell what was carried so far. May be called from a signal handler, again and again."""
+        self._num_asked += 1
+        self._wake_writer.send(b"\0")
 
     def stop(self) -> None:
         """Let `run` return. May be called from a signal handler or another thread."""
@@ -102,6 +112,7 @@ class Link:
             while not self._is_stopping:
                 for descriptor, mask in self._poller.wait(self._timeout_ns()):
                     self._react(descriptor, mask)
+                self._tell_stats()
                 self._play()
                 for direction in self._directions:
                     self._deliver(direction)
@@ -125,6 +136,13 @@ class Link:
                 self._cut()
             case Restore() if self._is_cut:
                 self._restore()
+
+    def _tell_stats(self) -> None:
+        """Answer in the loop, where nothing is half done; who asks meanwhile is answered in the next round."""
+        asked = self._num_asked
+        while self._num_told < asked:
+            self._num_told += 1
+            self._on_stats(self.stats)
 
     @property
     def _directions(self) -> tuple[Direction[Parcel], Direction[Parcel]]:
@@ -167,6 +185,8 @@ class Link:
             self._attempt(self._move, end, mask)
         elif descriptor == self._listener.fileno():
             self._accept()
+        elif descriptor == self._wake_reader.fileno():
+            self._wake_reader.recv(_WAKES_BYTES)
         elif self._desk is not None:
             self._desk.react(descriptor)
 

@@ -15,6 +15,9 @@ from typing import Self
 import pytest
 
 from edgeweave.link import LinkProcess
+from edgeweave.link.link import Link, listen_at
+from edgeweave.link.profile import LinkProfile
+from edgeweave.link.stats import LinkStats
 
 Serve = Callable[[socket.socket], None]
 TIMEOUT_S = 20.0
@@ -266,3 +269,20 @@ def test_a_killed_link_breaks_its_connections(echo: Target) -> None:
         os.kill(link.pid, signal.SIGKILL)
         with contextlib.suppress(ConnectionResetError):
             assert sock.recv(1) == b""
+
+
+def test_who_asks_for_stats_again_and_again_is_answered_each_time() -> None:
+    """An answer that leads to the next question does not nest, and the link goes on between two of them."""
+    told: list[LinkStats] = []
+
+    def on_stats(stats: LinkStats) -> None:
+        told.append(stats)
+        if len(told) == 3000:
+            link.stop()
+        link.ask_stats()
+
+    profile = LinkProfile.of_delay(0, gbit_per_s=10)
+    link = Link(listen_at("127.0.0.1", 0), target=("127.0.0.1", 1), profile=profile, on_stats=on_stats)
+    link.ask_stats()
+    link.run()
+    assert len(told) == 3000
