@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgeweave.errors import InvalidSettingsError
-from edgeweave.link.link import Link, listen_at
+from edgeweave.link.link import Link, Target, listen_at
 from edgeweave.link.profile import LinkProfile
 from edgeweave.link.script import Script, read_script
 from edgeweave.settings.flag_parser import FlagParser
@@ -33,13 +33,12 @@ def main(argv: Sequence[str]) -> None:
     options = _parser().parse_args(argv)
     profile = _profile(options)
     script = Script() if options.script is None else read_script(options.script, profile)
-    family, target = _resolved(options.target)
+    target = _resolved(options.target)
     listener = _listener("--listen", options.listen)
     control = None if options.control is None else _listener("--control", options.control)
     link = Link(
         listener,
         target=target,
-        target_family=family,
         profile=profile,
         seed=options.seed,
         script=script,
@@ -98,13 +97,13 @@ def _profile(options: argparse.Namespace) -> LinkProfile:
         raise InvalidSettingsError(f"link: {error}") from error
 
 
-def _resolved(address: str) -> tuple[socket.AddressFamily, tuple[str, int]]:
+def _resolved(address: str) -> Target:
     host, port = _parts("--target", address)
     try:
         family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise InvalidSettingsError(f"link: --target {address}: {error.strerror}; give a host that resolves") from error
-    return family, (str(found[0]), int(found[1]))
+    return Target((str(found[0]), int(found[1])), family)
 
 
 def _listener(flag: str, address: str) -> socket.socket:

@@ -10,7 +10,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from edgeweave.link.changes import Change, Cut, Restore, Set, Stall
 from edgeweave.link.connection import Content, End, EndState, Mark, Parcel
@@ -26,6 +26,13 @@ _WAKES_BYTES = 4096
 _BACKLOG = 512
 
 ArgumentT = TypeVar("ArgumentT")
+
+
+class Target(NamedTuple):
+    """Where the connections of a link lead."""
+
+    address: tuple[str, int]
+    family: socket.AddressFamily = socket.AF_INET
 
 
 def listen_at(host: str, port: int) -> socket.socket:
@@ -45,8 +52,7 @@ class Link:
         self,
         listener: socket.socket,
         *,
-        target: tuple[str, int],
-        target_family: socket.AddressFamily = socket.AF_INET,
+        target: Target,
         profile: LinkProfile,
         seed: int = 0,
         script: Script | None = None,
@@ -56,7 +62,6 @@ class Link:
     ) -> None:
         self._listener = listener
         self._target = target
-        self._target_family = target_family
         self._profile = profile
         self._now_ns = now_ns
         self._script = script or Script()
@@ -208,7 +213,7 @@ class Link:
         """Return a new client and a socket to dial the target with; None if there is no client or no descriptor."""
         with contextlib.ExitStack() as undo:
             try:
-                far = undo.enter_context(socket.socket(self._target_family))
+                far = undo.enter_context(socket.socket(self._target.family))
                 near, _ = self._listener.accept()
             except OSError as error:
                 if error.errno in {errno.EMFILE, errno.ENFILE}:  # clients wait until a connection ends
@@ -261,7 +266,7 @@ class Link:
 
     def _arrive(self, end: End, content: Content) -> None:
         if content is Mark.OPEN:
-            end.dial(self._target)
+            end.dial(self._target.address)
         elif content is Mark.RESET:
             self._drop(end)
         else:

@@ -15,7 +15,7 @@ from typing import Self
 import pytest
 
 from edgeweave.link import LinkProcess
-from edgeweave.link.link import Link, listen_at
+from edgeweave.link.link import Link, Target, listen_at
 from edgeweave.link.profile import LinkProfile
 from edgeweave.link.stats import LinkStats
 
@@ -23,7 +23,7 @@ Serve = Callable[[socket.socket], None]
 TIMEOUT_S = 20.0
 
 
-class Target:
+class Service:
     """A TCP service on a free port; `serve` gets each connection in a thread of its own."""
 
     def __init__(self, serve: Serve) -> None:
@@ -97,18 +97,18 @@ def _cpu_ticks(pid: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def echo() -> Iterator[Target]:
-    with Target(_echo) as target:
+def echo() -> Iterator[Service]:
+    with Service(_echo) as target:
         yield target
 
 
 @pytest.fixture(scope="module")
-def digest() -> Iterator[Target]:
-    with Target(_answer_at_the_end) as target:
+def digest() -> Iterator[Service]:
+    with Service(_answer_at_the_end) as target:
         yield target
 
 
-def test_delay(echo: Target) -> None:
+def test_delay(echo: Service) -> None:
     """A small message takes the delay there and back; the emulator itself adds less than a millisecond."""
     with LinkProcess(target=echo.address, delay_ms=5) as link, _dial(link) as sock:
         _round_trip_s(sock, b"warm")
@@ -117,7 +117,7 @@ def test_delay(echo: Target) -> None:
     assert trips_ms[0] < 11.0, trips_ms
 
 
-def test_rate(digest: Target) -> None:
+def test_rate(digest: Service) -> None:
     """Bytes follow each other at the rate of the link, those of all connections together."""
     with LinkProcess(target=digest.address, delay_ms=0, bandwidth_gbit=0.1) as link, ThreadPoolExecutor(2) as pool:
         begin = time.perf_counter()
@@ -135,7 +135,7 @@ def _send_and_check(link: LinkProcess, *, num_bytes: int) -> None:
         assert _read_all(sock) == hashlib.sha256(content).digest()
 
 
-def test_every_byte_of_many_connections_arrives_in_order(digest: Target) -> None:
+def test_every_byte_of_many_connections_arrives_in_order(digest: Service) -> None:
     """Twenty connections at once keep their bytes apart and whole; a half-close crosses behind the last byte."""
     with LinkProcess(target=digest.address, delay_ms=1) as link, ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda _: _send_and_check(link, num_bytes=1_000_000), range(20)))
@@ -145,7 +145,7 @@ def test_every_byte_of_many_connections_arrives_in_order(digest: Target) -> None
     assert (stats.to_target_bytes, stats.to_client_bytes) == (20_000_000, 20 * 32)
 
 
-def test_five_gbit_fit_into_one_core(digest: Target) -> None:
+def test_five_gbit_fit_into_one_core(digest: Service) -> None:
     """The emulator is not the bottleneck of what it is used for: its CPU time leaves room for 5 Gbit/s.
 
     CPU time, and not time, so that a machine with other work says the same.
@@ -187,7 +187,7 @@ def test_a_slow_reader_holds_back_its_own_sender_only() -> None:
             _echo(sock)
 
     with (
-        Target(serve) as target,
+        Service(serve) as target,
         LinkProcess(target=target.address, delay_ms=0) as link,
         _dial(link) as slow,
         _dial(link) as quick,
@@ -215,7 +215,7 @@ def _receive(link: LinkProcess) -> bytes:
 def test_a_reset_of_the_target_reaches_the_client() -> None:
     """A target that goes away is seen as such, a delay later, not as a silent connection."""
     with (
-        Target(_reset) as target,
+        Service(_reset) as target,
         LinkProcess(target=target.address, delay_ms=1) as link,
         pytest.raises(ConnectionResetError),
     ):
@@ -235,7 +235,7 @@ def test_a_reset_of_the_client_reaches_the_target() -> None:
         except ConnectionResetError:
             seen.set()
 
-    with Target(serve) as target, LinkProcess(target=target.address, delay_ms=1) as link:
+    with Service(serve) as target, LinkProcess(target=target.address, delay_ms=1) as link:
         sock = _dial(link)
         _fill(sock)
         _reset(sock)
@@ -253,7 +253,7 @@ def test_a_target_that_nobody_serves_resets_the_client() -> None:
         assert link.read_stats().num_open == 0
 
 
-def test_an_idle_link_sleeps(echo: Target) -> None:
+def test_an_idle_link_sleeps(echo: Service) -> None:
     """An open connection without traffic takes no CPU time."""
     with LinkProcess(target=echo.address, delay_ms=5) as link, _dial(link) as sock:
         _round_trip_s(sock, b"x")
@@ -262,7 +262,7 @@ def test_an_idle_link_sleeps(echo: Target) -> None:
         assert _cpu_ticks(link.pid) - before <= 1
 
 
-def test_a_killed_link_breaks_its_connections(echo: Target) -> None:
+def test_a_killed_link_breaks_its_connections(echo: Service) -> None:
     """Whoever kills the emulator sees what a cut line looks like once it is noticed: the connection ends."""
     with LinkProcess(target=echo.address, delay_ms=0) as link, _dial(link) as sock:
         _round_trip_s(sock, b"x")
@@ -282,7 +282,7 @@ def test_who_asks_for_stats_again_and_again_is_answered_each_time() -> None:
         link.ask_stats()
 
     profile = LinkProfile.of_delay(0, gbit_per_s=10)
-    link = Link(listen_at("127.0.0.1", 0), target=("127.0.0.1", 1), profile=profile, on_stats=on_stats)
+    link = Link(listen_at("127.0.0.1", 0), target=Target(("127.0.0.1", 1)), profile=profile, on_stats=on_stats)
     link.ask_stats()
     link.run()
     assert len(told) == 3000
