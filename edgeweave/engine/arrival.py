@@ -1,9 +1,10 @@
 """What comes over a lane, on its way from the event loop to the compute thread.
 
-Knows how frames of a unit are put together. The loop does that, so that the compute thread gets whole units.
+Knows how frames of a unit are put together. The loop does that, so that the compute thread gets whole units: it is
+told when a unit begins to arrive and when all of it is here, and not woken for the frames in between.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.effects import FrameArrived
@@ -14,10 +15,21 @@ from edgeweave.wire.frames import Frame
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A frame that arrived; with the last one of a unit, `payload` is all of it: `[num_rows, hidden]`."""
+    """Rows that arrived since the unit was told of last; with the last of them `payload` is all of the unit.
+
+    The payload is `[num_rows, hidden]`.
+    """
 
     frame: FrameArrived
     payload: memoryview | None = None
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """A unit that is not all here; `num_told` of its rows the core has heard of."""
+
+    assembly: Assembly
+    num_told: int = 0
 
 
 class Staging:
@@ -27,36 +39,45 @@ class Staging:
         self._row_bytes = row_bytes
         self._dtype = dtype
         self._largest_bytes = largest_bytes
-        self._open: dict[tuple[Lane, int], Assembly] = {}
+        self._open: dict[tuple[Lane, int], _Arriving] = {}
 
-    def add(self, lane: Lane, frame: Frame) -> Arrival:
-        """Take a frame; ProtocolError if it does not fit its unit."""
+    def add(self, lane: Lane, frame: Frame) -> Arrival | None:
+        """Take a frame, and return what the core is to hear: when a unit begins to arrive, and when all of it is here.
+
+        Raises:
+            ProtocolError: the frame does not fit its unit.
+        """
         if frame.failure is not None:
             self.drop(lane, frame.unit)
             return Arrival(_arrived(lane, frame))
-        assembly = self._assembly(lane, frame)
-        assembly.add(frame)
-        if not assembly.is_complete:
-            return Arrival(_arrived(lane, frame))
-        self.drop(lane, frame.unit)
-        return Arrival(_arrived(lane, frame), assembly.payload)
+        unit = self._unit(lane, frame)
+        unit.assembly.add(frame)
+        if unit.assembly.is_complete:
+            self.drop(lane, frame.unit)
+            untold = replace(_arrived(lane, frame), row_start=unit.num_told, row_stop=frame.num_rows)
+            return Arrival(untold, unit.assembly.payload)
+        if unit.num_told:
+            return None
+        unit.num_told = frame.row_stop - frame.row_start
+        return Arrival(_arrived(lane, frame))
 
     def drop(self, lane: Lane, unit: int) -> None:
         """Forget a unit, if it is here."""
         self._open.pop((lane, unit), None)
 
-    def _assembly(self, lane: Lane, frame: Frame) -> Assembly:
+    def _unit(self, lane: Lane, frame: Frame) -> _Arriving:
         key = (lane, frame.unit)
         if key not in self._open:
-            if frame.num_rows * self._row_bytes > self._largest_bytes:
-                raise ProtocolError(
-                    f"{lane.name.lower()} unit {frame.unit} has {frame.num_rows} rows of {self._row_bytes} bytes and "
-                    f"staging holds {self._largest_bytes}; raise staging_bytes or lower max_prefill_tokens"
-                )
-            self._open[key] = Assembly(
-                frame.unit, num_rows=frame.num_rows, row_bytes=self._row_bytes, dtype=self._dtype
-            )
+            self._open[key] = _Arriving(self._assembly(frame, lane))
         return self._open[key]
+
+    def _assembly(self, frame: Frame, lane: Lane) -> Assembly:
+        if frame.num_rows * self._row_bytes > self._largest_bytes:
+            raise ProtocolError(
+                f"{lane.name.lower()} unit {frame.unit} has {frame.num_rows} rows of {self._row_bytes} bytes and "
+                f"staging holds {self._largest_bytes}; raise staging_bytes or lower max_prefill_tokens"
+            )
+        return Assembly(frame.unit, num_rows=frame.num_rows, row_bytes=self._row_bytes, dtype=self._dtype)
 
 
 def _arrived(lane: Lane, frame: Frame) -> FrameArrived:

@@ -64,8 +64,10 @@ class EngineSession:
             self._worker.post(self._runner, event)
 
     def on_frame(self, lane: Lane, frame: Frame) -> None:
-        """Stage a frame and tell the core; ProtocolError if it does not fit its unit."""
-        self.post(self._staging.add(lane, frame))
+        """Stage a frame, and tell the core what it has to know of it; ProtocolError if it does not fit its unit."""
+        arrival = self._staging.add(lane, frame)
+        if arrival is not None:
+            self.post(arrival)
 
     async def reports(self) -> AsyncGenerator[Report, None]:
         """Yield what the engine tells the scheduler, until the session ends; then raise why it ended."""

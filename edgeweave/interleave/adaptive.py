@@ -10,6 +10,9 @@ decode return. docs/weaving.md works out what follows.
   Where prefill is scarce, each microsecond of it is one that the cloud will idle, and filling pays from
   d = B R / (F + R) missing rows. Where there is more prefill than returns to cover, it costs nothing: the batch is kept
   full, with one sequence more than it holds, to take the next place that comes free.
+- **Catch up.** Prefill that only ever fills returns makes a burst of prompts wait long for first tokens, while decode
+  is faster than it has to be. So a stock of half a batch of prompts is kept to cover with, and what waits beyond it is
+  worked off in an eighth of the steps of a mean answer: so much of it runs for each step, due or not, up to a chunk.
 - **Groups.** Groups of rows go round one behind the other: more than one where the return is long against a step and
   prefill does not cover it.
 
@@ -24,6 +27,10 @@ from edgeweave.interleave.forecast import Forecast
 
 MAX_PREFILLS = 4
 MAX_STEPS = 4
+STOCK = 0.5
+"""Prompts that may wait to cover returns, as a share of a batch."""
+CATCH_UP = 0.125
+"""Share of the steps of a mean answer in which what waits beyond the stock is to be through."""
 STEPS_GAIN = 1.08
 """Another number of decode groups is used where it is predicted to be at least this much faster."""
 
@@ -66,7 +73,7 @@ def adapt(forecast: Forecast, goal: Goal) -> Values:
     max_steps = _max_steps(forecast)
     fill_to_rows = _fill_to_rows(forecast, max_steps)
     return Values(
-        min_segment_us=_within(forecast.chunk_us if _runs_through(forecast, goal) else 0.0, longest_us),
+        min_segment_us=_within(_shortest_us(forecast, goal), longest_us),
         fill_to_rows=fill_to_rows,
         fill_row_us=_within(forecast.prompt_us, longest_us and longest_us / fill_to_rows),
         longest_layers=_layers_within(forecast, longest_us),
@@ -86,6 +93,14 @@ def balanced_segments(forecast: Forecast) -> int | None:
     full_step_us = forecast.prefill_per_row_us * forecast.queue.max_rows
     shortest_us = max(forecast.measures.decode_return_us, full_step_us)
     return max(1, int(forecast.chunk_us / shortest_us)) if shortest_us > 0 else None
+
+
+def _shortest_us(forecast: Forecast, goal: Goal) -> float:
+    """Return how long prefill runs for each step at least, although one is ready."""
+    if _runs_through(forecast, goal):
+        return forecast.chunk_us
+    surplus_us = forecast.surplus_us(stock=STOCK * forecast.queue.max_rows)
+    return min(forecast.chunk_us, surplus_us / max(1.0, CATCH_UP * forecast.answer_tokens))
 
 
 def _runs_through(forecast: Forecast, goal: Goal) -> bool:

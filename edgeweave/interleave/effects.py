@@ -23,7 +23,7 @@ from edgeweave.interleave.nouns import (
 
 @dataclass(frozen=True, slots=True)
 class FrameArrived:
-    """Tensor rows `[row_start, row_stop)` of `num_rows` of a unit arrived on a lane.
+    """Tensor rows `[row_start, row_stop)` of `num_rows` of a unit arrived on a lane, in one frame or in several.
 
     `rows` is set on the first frame of a step that goes up; `failed` when the unit failed on the other side.
     `sent_us` is the sender's clock when the unit's first byte was ready.

@@ -43,19 +43,26 @@ class Forecast:
     @property
     def chunk_us(self) -> float:
         """The body of one chunk."""
-        return self.measures.prefill_us(self.queue.chunk_tokens, chunk_tokens=self.queue.chunk_tokens)
+        return self._prefill_us(self.queue.chunk_tokens)
 
     @property
     def prompt_us(self) -> float:
         """The body of one prompt of mean length."""
-        mean_tokens = self.measures.mean_prompt or self.queue.prompt_tokens / max(1, self.queue.open_requests)
-        return self.measures.prefill_us(mean_tokens, chunk_tokens=self.queue.chunk_tokens)
+        return self._prefill_us(self._prompt_tokens)
+
+    @property
+    def answer_tokens(self) -> float:
+        """Tokens of a mean answer: of requests that ended lately, before one has at most of those that are open."""
+        return self.measures.mean_output or self.queue.output_tokens / max(1, self.queue.open_requests)
+
+    def surplus_us(self, *, stock: float) -> float:
+        """Return the body of what waits beyond `stock` mean prompts."""
+        return self._prefill_us(max(0.0, self.queue.waiting_tokens - stock * self._prompt_tokens))
 
     @property
     def first_token_us(self) -> float:
         """How long a prompt that comes now waits for its first token at least: what is before it, and one handoff."""
-        waiting_us = self.measures.prefill_us(self.queue.waiting_tokens, chunk_tokens=self.queue.chunk_tokens)
-        return waiting_us + self.measures.handoff_us(self.queue.chunk_tokens)
+        return self._prefill_us(self.queue.waiting_tokens) + self.measures.handoff_us(self.queue.chunk_tokens)
 
     @property
     def prefill_per_row_us(self) -> float:
@@ -65,7 +72,7 @@ class Forecast:
         """
         expected = self.queue.prompt_tokens / max(1, self.queue.output_tokens)
         ratio = self.measures.prompt_per_output or expected
-        return self.measures.prefill_us(ratio, chunk_tokens=self.queue.chunk_tokens)
+        return self._prefill_us(ratio)
 
     def rows_per_s(self, *, max_steps: int, max_prefills: int) -> float:
         """Return how many rows a second go through the body, with the prefill that belongs to them.
@@ -86,6 +93,15 @@ class Forecast:
             return 0.0
         covered = (self._busy_us(max_steps) - self._step_us(max_steps)) / self.measures.decode_return_us
         return min(1.0, max(0.0, (AMPLE - covered) / (AMPLE - SCARCE)))
+
+    @property
+    def _prompt_tokens(self) -> float:
+        """Tokens of a mean prompt."""
+        return self.measures.mean_prompt or self.queue.prompt_tokens / max(1, self.queue.open_requests)
+
+    def _prefill_us(self, num_tokens: float) -> float:
+        """Return the time of the body for `num_tokens`, in chunks as they are lately."""
+        return self.measures.prefill_us(num_tokens, chunk_tokens=self.queue.chunk_tokens)
 
     @property
     def _steppable(self) -> int:

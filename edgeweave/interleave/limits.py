@@ -16,7 +16,7 @@ class Limits:
     `chunk_tokens` is the cut: the most tokens of one sequence in one chunk. A chunk of several sequences may hold up
     to `prefill_budget`. Prompts of `long_prompt_tokens` or more have chunks of their own. `prefill_ahead` sequences
     more than fit into the steps may be prefilled, so that a place in a step that comes free is taken at once; `None`:
-    half a batch.
+    as many as a step holds.
     """
 
     max_prefill_batch_size: int = 50
@@ -37,7 +37,7 @@ class Limits:
 
     def max_sequences(self, *, max_steps: int) -> int:
         """Sequences that may be open at once, with `max_steps` steps in flight."""
-        ahead = self.prefill_ahead if self.prefill_ahead is not None else -(-self.max_batch_size // 2)
+        ahead = self.prefill_ahead if self.prefill_ahead is not None else self.max_batch_size
         return max_steps * self.max_batch_size + ahead
 
     def staged_tokens(self, *, max_prefills: int) -> int:

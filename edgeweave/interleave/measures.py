@@ -83,6 +83,11 @@ class Measures:
         """Tokens of a prompt, of requests that ended lately; `None` before the first."""
         return self._prompt_tokens / self._ended if self._ended else None
 
+    @property
+    def mean_output(self) -> float | None:
+        """Tokens of an output, of requests that ended lately; `None` before the first."""
+        return self._output_tokens / self._ended if self._ended else None
+
     def handoff_us(self, chunk_tokens: int) -> float:
         """Return the time from the end of a chunk in the cloud to the arrival of one that waited for it."""
         bytes_us = chunk_tokens * self.token_bytes / self.lane_bytes_per_us if self.lane_bytes_per_us else 0.0

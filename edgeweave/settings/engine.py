@@ -35,7 +35,7 @@ class EngineSettings(CommonSettings):
         default=10.0, description="time that open requests get to end when the engine stops, in seconds"
     )
     frame_bytes: Annotated[int, Field(ge=4096, le=4 << 20)] = Field(
-        default=262_144, description="largest payload of one hidden-state frame, in bytes, 4096 to 4194304"
+        default=262_144, description="payload of a hidden-state frame to come close to, in bytes, 4096 to 4194304"
     )
     link_gbit: OptionalGbit = Field(
         default=None,

@@ -73,7 +73,7 @@ class SchedulerSettings(CommonSettings):
     prefill_ahead: OptionalNumber = Field(
         default=None,
         description="sequences beyond what the steps hold that are prefilled and wait for a place, at least 0; "
-        "none: half a step",
+        "none: as many as a step holds",
     )
     chunk_tokens: Count = Field(default=512, description="tokens of one piece of a long prompt, at least 1")
     long_prompt_tokens: Count = Field(

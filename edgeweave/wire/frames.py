@@ -5,6 +5,7 @@ Knows rows and bytes of a unit. Does not know how a frame is written (`edgeweave
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from edgeweave.interleave.nouns import DType, ErrorCode, Lane, Row
 
@@ -63,21 +64,21 @@ class Frame:
 
 
 def cut_rows(payload: Payload, *, unit: Frame, row_bytes: int, frame_bytes: int) -> Iterator[Frame]:
-    """Cut hidden states into frames of at most `frame_bytes`, whole rows each, at least one.
+    """Cut hidden states into even frames of about `frame_bytes`, whole rows each, at least one.
 
     Args:
         payload: `[rows, hidden]`, contiguous bytes of a whole unit or of a piece of one.
         unit: what all frames share, with `row_start` at the first row of `payload`; its `rows` go into the first.
         row_bytes: bytes of one row.
-        frame_bytes: the size to stay below where a row allows.
+        frame_bytes: the size to come close to; a remainder is no frame of its own.
     """
     view = memoryview(payload).cast("B")
     if len(view) % row_bytes:
         raise ValueError(f"{len(view)} bytes are no whole number of rows of {row_bytes} bytes")
     num_rows = len(view) // row_bytes
-    rows_per_frame = max(1, frame_bytes // row_bytes)
-    for start in range(0, num_rows, rows_per_frame):
-        stop = min(start + rows_per_frame, num_rows)
+    num_frames = min(num_rows, max(1, round(len(view) / frame_bytes)))
+    edges = [index * num_rows // num_frames for index in range(num_frames + 1)] if num_rows else []
+    for start, stop in pairwise(edges):
         yield replace(
             unit,
             row_start=unit.row_start + start,

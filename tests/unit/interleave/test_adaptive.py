@@ -155,6 +155,16 @@ def test_time_to_first_token_lets_a_chunk_run_through_where_it_would_be_late(
     assert (values.min_segment_us >= round(measures.prefill_us(400, chunk_tokens=400))) is expected
 
 
+def test_a_burst_of_prompts_is_worked_off_although_steps_are_due() -> None:
+    """Half a batch of prompts may wait to cover returns; what is beyond runs in an eighth of an answer's steps."""
+    measures = measured(num_prompt=400)
+    assert values_of(measures, waiting_tokens=4 * 400).min_segment_us == 0
+    surplus_us = measures.prefill_us(1 * 400, chunk_tokens=400)
+    assert values_of(measures, waiting_tokens=5 * 400).min_segment_us == pytest.approx(surplus_us / 5, abs=1)
+    whole_us = measures.prefill_us(400, chunk_tokens=400)
+    assert values_of(measures, waiting_tokens=5000 * 400).min_segment_us == pytest.approx(whole_us, abs=1)
+
+
 def test_a_fixed_plan_cuts_no_shorter_than_a_return_and_what_a_full_step_asks_for() -> None:
     """A chunk of 24 ms: four segments over a return of 6 ms, one where each full step has 24 ms of prefill."""
     scarce, ample = measured(rtt_us=5000, num_prompt=1), measured(rtt_us=5000, num_prompt=2000)

@@ -165,9 +165,9 @@ def test_no_more_sequences_run_than_steps_can_hold_and_wait_for_a_place() -> Non
     assert rows_of(scheduler) == [(Row(3, 0, 3),)]
 
 
-@pytest.mark.parametrize(("prefill_ahead", "expected"), [(2, 2), (None, 1)])
+@pytest.mark.parametrize(("prefill_ahead", "expected"), [(1, 1), (None, 2)])
 def test_sequences_are_prefilled_ahead_of_a_place_in_a_step(prefill_ahead: int | None, expected: int) -> None:
-    """A place that comes free is taken at once; unless it is said otherwise, half a batch waits for one."""
+    """A place that comes free is taken at once; unless it is said otherwise, as many as a step holds wait for one."""
     limits = replace(LIMITS, max_batch_size=2, prefill_ahead=prefill_ahead)
     scheduler = DrivenScheduler(limits=limits).connect().decoding("a", "b").ask("c").ask("d").ask("e")
     assert len(scheduler.core.waiting) == 3 - expected

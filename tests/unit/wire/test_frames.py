@@ -23,15 +23,18 @@ def _unit(num_rows: int, row_start: int = 0, rows: tuple[Row, ...] | None = None
 
 
 @given(**SHAPES)
-def test_frames_are_whole_rows_in_order_within_their_size(num_rows: int, row_bytes: int, frame_bytes: int) -> None:
+def test_frames_are_whole_rows_in_order_and_about_their_size(num_rows: int, row_bytes: int, frame_bytes: int) -> None:
+    """No remainder has a frame of its own: sizes differ by a row at most."""
     payload = _payload(num_rows * row_bytes)
     frames = list(cut_rows(payload, unit=_unit(num_rows), row_bytes=row_bytes, frame_bytes=frame_bytes))
     assert b"".join(frame.payload for frame in frames) == payload
     assert [frame.row_start for frame in frames] == [0, *(frame.row_stop for frame in frames[:-1])]
     for frame in frames:
         assert len(frame.payload) == (frame.row_stop - frame.row_start) * row_bytes
-        assert len(frame.payload) <= max(frame_bytes, row_bytes)
+        assert len(frame.payload) <= max(1.5 * frame_bytes, row_bytes) + row_bytes
         assert (frame.unit, frame.num_rows, frame.sent_us) == (5, num_rows, 77)
+    sizes = {frame.row_stop - frame.row_start for frame in frames}
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_rows_of_a_step_are_named_once_in_its_first_frame() -> None:
@@ -44,7 +47,7 @@ def test_rows_of_a_step_are_named_once_in_its_first_frame() -> None:
 def test_a_piece_of_a_unit_is_cut_from_its_own_first_row() -> None:
     """A head sends each piece of a chunk as soon as it is computed."""
     frames = list(cut_rows(bytes(12), unit=_unit(10, row_start=6), row_bytes=4, frame_bytes=8))
-    assert [(frame.row_start, frame.row_stop) for frame in frames] == [(6, 8), (8, 9)]
+    assert [(frame.row_start, frame.row_stop) for frame in frames] == [(6, 7), (7, 9)]
 
 
 def test_a_payload_of_a_broken_row_cannot_be_cut() -> None:
