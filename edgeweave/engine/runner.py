@@ -91,8 +91,8 @@ class CoreRunner(ABC, Generic[CoreT]):
                 self.send(effect)
 
     @abstractmethod
-    def compute(self, effect: Any) -> tuple[int, ...]:
-        """Compute one unit; return the tokens that it drew."""
+    def compute(self, effect: Any) -> UnitEnded:
+        """Compute one unit; return how it ended, with the tokens that it drew."""
 
     @abstractmethod
     def send(self, effect: Any) -> None:
@@ -118,7 +118,7 @@ class CoreRunner(ABC, Generic[CoreT]):
     def _run(self, effect: Any) -> UnitEnded:
         try:
             with self._unit_time(effect, self._told_us):
-                return UnitEnded(self.compute(effect))
+                return self.compute(effect)
         except Exception as error:  # noqa: BLE001 - the border of a unit: whatever it is, only its sequences fail
             _log.error("unit_failed", unit=type(effect).__name__, exc_info=error)
             return UnitEnded(failure=_code_of(error))

@@ -106,10 +106,11 @@ class CloudCore:
         if not isinstance(choice, Work):
             self._note_wait(choice, now_us)
             return []
+        arriving = self.chunks.next_ready() if choice is Work.PREFILL else self.steps.next_ready()
         effect, ending = self._begin_segment(now_us) if choice is Work.PREFILL else self._begin_step()
         self.ledger.begin_unit(now_us=now_us, ending=ending)
         self._grace_from_us = None
-        self._unit = CloudUnit(choice, effect, view, self.plan.plan)
+        self._unit = CloudUnit(choice, effect, view, self.plan.plan, arriving.complete_us if arriving else None)
         return [effect]
 
     def wake_us(self, *, now_us: int) -> int | None:

@@ -161,6 +161,7 @@ class CloudUnit:
     effect: RunSegment | RunStep
     view: CloudView
     plan: int
+    ready_us: int | None = None
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -193,4 +194,5 @@ class CloudUnit:
             decode_due_us=self.view.decode_due_us,
             prefill_run_us=self.view.prefill_run_us,
             decode_rows=self.view.decode_rows,
+            ready_us=self.ready_us,
         )

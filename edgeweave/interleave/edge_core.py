@@ -294,6 +294,7 @@ class EdgeCore:
 
     def _launch(self, unit: EdgeUnit, now_us: int) -> list[EdgeEffect]:
         """Send the next step off, if one may leave; the turnaround ends with its head."""
+        unit.tail_us = now_us - self.ledger.since_us
         if not self._may_launch():
             return self._end_turnaround(unit, now_us)
         rows = self.book.next_rows(
@@ -333,6 +334,7 @@ class EdgeCore:
         unit = self._unit
         if unit is None:
             raise ProtocolError("a unit ended and none was open")
+        unit.sampling_us += event.sampling_us
         if unit.chunk is not None:
             return [*self._end_piece(unit, unit.chunk, event, now_us), *self._end_unit(unit, now_us)]
         if unit.next is not None:

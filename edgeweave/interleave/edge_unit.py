@@ -28,6 +28,8 @@ class EdgeUnit:
     draws: tuple[Draw, ...] = ()
     samples: tuple[Sample, ...] = ()
     num_skipped: int = 0
+    tail_us: int = 0
+    sampling_us: int = 0
     after: list[EdgeEffect] = field(default_factory=list)
 
     @property
@@ -37,7 +39,7 @@ class EdgeUnit:
 
     def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
         """Return the report of this unit."""
-        step = self.back or self.next
+        step, came_back = self.back or self.next, self.back or (self.chunk if self.work is EdgeWork.TAIL else None)
         start, stop, rows = self._span(step)
         return UnitRan(
             stage=self.stage,
@@ -56,6 +58,10 @@ class EdgeUnit:
             num_skipped=self.num_skipped,
             prefill_run_us=self.view.prefill_run_us,
             decode_rows=self.view.decode_rows,
+            ready_us=came_back.returned_us if came_back is not None else None,
+            next_step=self.next.number if self.next is not None else None,
+            tail_us=self.tail_us,
+            sampling_us=self.sampling_us,
         )
 
     def _span(self, step: EdgeStep | None) -> tuple[int, int, tuple[Row, ...]]:

@@ -42,10 +42,14 @@ class FrameArrived:
 
 @dataclass(frozen=True, slots=True)
 class UnitEnded:
-    """The open unit ended: with tokens where it sampled, with a code where it failed."""
+    """The open unit ended: with tokens where it sampled, with a code where it failed.
+
+    The last `sampling_us` of it drew the tokens.
+    """
 
     token_ids: tuple[int, ...] = ()
     failure: ErrorCode | None = None
+    sampling_us: int = 0
 
 
 # ---- effects of the cloud engine

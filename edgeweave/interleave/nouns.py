@@ -233,7 +233,9 @@ class UnitRan:
     """One unit that an engine ran; exactly one of `chunk` and `step` is set.
 
     `start` and `stop` are layers of a segment or step, and tensor rows of a head or tail piece. Times are those of
-    the engine's clock. The two flags say what was ready when the unit was chosen.
+    the engine's clock. The two flags say what was ready when the unit was chosen. `ready_us` is when all that it works
+    on was here, `None` where nothing had to come. A turnaround begins with the tail of `step` for `tail_us`, if that
+    came back, and ends with the head of `next_step`, if one left; the last `sampling_us` of a tail drew tokens.
     """
 
     stage: Stage
@@ -253,6 +255,10 @@ class UnitRan:
     decode_due_us: int | None = None
     prefill_run_us: int = 0
     decode_rows: int = 0
+    ready_us: int | None = None
+    next_step: int | None = None
+    tail_us: int = 0
+    sampling_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

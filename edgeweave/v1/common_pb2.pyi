@@ -549,6 +549,10 @@ class UnitRan(_message.Message):
     DECODE_DUE_US_FIELD_NUMBER: _builtins.int
     PREFILL_RUN_US_FIELD_NUMBER: _builtins.int
     DECODE_ROWS_FIELD_NUMBER: _builtins.int
+    READY_US_FIELD_NUMBER: _builtins.int
+    NEXT_STEP_FIELD_NUMBER: _builtins.int
+    TAIL_US_FIELD_NUMBER: _builtins.int
+    SAMPLING_US_FIELD_NUMBER: _builtins.int
     chunk: _builtins.int
     """A prefill chunk."""
     step: _builtins.int
@@ -583,6 +587,14 @@ class UnitRan(_message.Message):
     """Where the body is: how long prefill had run since it last yielded."""
     decode_rows: _builtins.int
     """Where the body is: how many sequences were through their prefill."""
+    ready_us: _builtins.int
+    """When all that it works on was here, by the clock of this engine; absent where nothing had to come."""
+    next_step: _builtins.int
+    """Of a turnaround: the step that left at its end, if one did."""
+    tail_us: _builtins.int
+    """Of a turnaround: how much of it, from its begin, was the tail of the step that came back, sampling included."""
+    sampling_us: _builtins.int
+    """How much of a tail was drawing tokens, at its end."""
     def __init__(
         self,
         *,
@@ -603,17 +615,29 @@ class UnitRan(_message.Message):
         decode_due_us: _builtins.int | None = ...,
         prefill_run_us: _builtins.int = ...,
         decode_rows: _builtins.int = ...,
+        ready_us: _builtins.int | None = ...,
+        next_step: _builtins.int | None = ...,
+        tail_us: _builtins.int = ...,
+        sampling_us: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "step", b"step", "unit", b"unit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "_next_step", b"_next_step", "_ready_us", b"_ready_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "next_step", b"next_step", "ready_us", b"ready_us", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "decode_rows", b"decode_rows", "end_us", b"end_us", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "_next_step", b"_next_step", "_ready_us", b"_ready_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "decode_rows", b"decode_rows", "end_us", b"end_us", "next_step", b"next_step", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "ready_us", b"ready_us", "sampling_us", b"sampling_us", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "tail_us", b"tail_us", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__decode_due_us: _TypeAlias = _typing.Literal["decode_due_us"]  # noqa: Y015
     _WhichOneofArgType__decode_due_us: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us"]  # noqa: Y015
+    _WhichOneofReturnType__next_step: _TypeAlias = _typing.Literal["next_step"]  # noqa: Y015
+    _WhichOneofArgType__next_step: _TypeAlias = _typing.Literal["_next_step", b"_next_step"]  # noqa: Y015
+    _WhichOneofReturnType__ready_us: _TypeAlias = _typing.Literal["ready_us"]  # noqa: Y015
+    _WhichOneofArgType__ready_us: _TypeAlias = _typing.Literal["_ready_us", b"_ready_us"]  # noqa: Y015
     _WhichOneofReturnType_unit: _TypeAlias = _typing.Literal["chunk", "step"]  # noqa: Y015
     _WhichOneofArgType_unit: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__decode_due_us) -> _WhichOneofReturnType__decode_due_us | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__next_step) -> _WhichOneofReturnType__next_step | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ready_us) -> _WhichOneofReturnType__ready_us | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_unit) -> _WhichOneofReturnType_unit | None: ...
 

@@ -135,6 +135,10 @@ def _unit_ran_message(ran: UnitRan) -> pb.UnitRan:
         decode_due_us=ran.decode_due_us,
         prefill_run_us=ran.prefill_run_us,
         decode_rows=ran.decode_rows,
+        ready_us=ran.ready_us,
+        next_step=ran.next_step,
+        tail_us=ran.tail_us,
+        sampling_us=ran.sampling_us,
     )
     _name_unit(message, chunk=ran.chunk, step=ran.step)
     return message
@@ -160,6 +164,10 @@ def _unit_ran_of(message: pb.UnitRan) -> UnitRan:
         decode_due_us=message.decode_due_us if message.HasField("decode_due_us") else None,
         prefill_run_us=message.prefill_run_us,
         decode_rows=message.decode_rows,
+        ready_us=message.ready_us if message.HasField("ready_us") else None,
+        next_step=message.next_step if message.HasField("next_step") else None,
+        tail_us=message.tail_us,
+        sampling_us=message.sampling_us,
     )
 
 

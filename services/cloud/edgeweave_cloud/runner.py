@@ -11,7 +11,7 @@ from edgeweave.engine.parts import CloudPart, HiddenT, UnitTime, live_rows, own_
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.cloud_core import CloudCore
-from edgeweave.interleave.effects import DropUnit, RunSegment, RunStep, SendFailure, SendResult
+from edgeweave.interleave.effects import DropUnit, RunSegment, RunStep, SendFailure, SendResult, UnitEnded
 from edgeweave.interleave.nouns import Lane
 from edgeweave.wire.frames import Frame, UnitFailure
 
@@ -40,7 +40,7 @@ class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
         """Return when a wait for decode is over."""
         return self.core.wake_us(now_us=self.clock.now_us())
 
-    def compute(self, effect: RunSegment | RunStep) -> tuple[int, ...]:
+    def compute(self, effect: RunSegment | RunStep) -> UnitEnded:
         """Run one segment of a chunk, or the whole body for a step.
 
         Next: edgeweave_cloud.runner.CloudRunner.send
@@ -53,7 +53,7 @@ class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
         if live:
             hidden = self._model.live_of(self._hidden[unit], rows, effect.live)
             self._hidden[unit] = self._model.spread(self._model.run_segment(live, hidden, layers), rows, effect.live)
-        return ()
+        return UnitEnded()
 
     def send(self, effect: SendResult | SendFailure) -> None:
         """Send the result of a unit, or why there is none, down its lane.

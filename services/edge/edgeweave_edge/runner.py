@@ -11,7 +11,7 @@ from edgeweave.engine.parts import EdgePart, HiddenT, UnitTime, live_rows, own_t
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.edge_core import EdgeCore
-from edgeweave.interleave.effects import DropUnit, RunHead, RunTail, SendPiece
+from edgeweave.interleave.effects import DropUnit, RunHead, RunTail, SendPiece, UnitEnded
 from edgeweave.interleave.nouns import Lane
 from edgeweave.wire.frames import Frame
 
@@ -42,12 +42,12 @@ class EdgeRunner(CoreRunner[EdgeCore], Generic[HiddenT]):
             self._returned[unit] = self._model.hidden_from(event.payload, event.frame.num_rows)
         super().take(event.frame)
 
-    def compute(self, effect: RunHead | RunTail) -> tuple[int, ...]:
+    def compute(self, effect: RunHead | RunTail) -> UnitEnded:
         """Run a piece of a head, or of a tail with its draws."""
-        if isinstance(effect, RunHead):
-            self.run_head(effect)
-            return ()
-        return self.run_tail(effect)
+        if isinstance(effect, RunTail):
+            return self.run_tail(effect)
+        self.run_head(effect)
+        return UnitEnded()
 
     def run_head(self, effect: RunHead) -> None:
         """Embed the tokens of a piece and run the head over them: [row_stop - row_start, hidden].
@@ -61,21 +61,23 @@ class EdgeRunner(CoreRunner[EdgeCore], Generic[HiddenT]):
         else:
             self._leaving[unit] = piece
 
-    def run_tail(self, effect: RunTail) -> tuple[int, ...]:
+    def run_tail(self, effect: RunTail) -> UnitEnded:
         """Run the tail over rows that are back, and draw the tokens that are asked for.
 
         Next: edgeweave_scheduler.driver.Driver.answer
         """
         live = live_rows(effect.rows, effect.live)
         if not live:
-            return ()
+            return UnitEnded()
         back = self._returned[effect.lane, effect.unit][effect.row_start : effect.row_stop]
         hidden = self._model.live_of(back, effect.rows, effect.live)
         place = {row: index for index, row in enumerate(live)}
         final = [place[effect.rows[draw.row]] for draw in effect.draws]
         logits = self._model.run_tail(live, hidden, final=final)
         samplings, indices = [d.sampling for d in effect.draws], [d.index for d in effect.draws]
-        return tuple(self._model.sample(logits, samplings, indices))
+        begin_us = self.clock.now_us()
+        token_ids = tuple(self._model.sample(logits, samplings, indices))
+        return UnitEnded(token_ids, sampling_us=self.clock.now_us() - begin_us)
 
     def send(self, effect: SendPiece) -> None:
         """Send a piece of a unit up its lane, while the next piece is computed.

@@ -436,3 +436,17 @@ def test_a_step_does_not_wait_for_a_full_batch() -> None:
     assert ran_layers(core, layer_us=10, num_units=1) == [(1, 2)]
     (effect,) = core.poll(now_us=10)
     assert isinstance(effect, RunStep)
+
+
+def test_a_unit_tells_when_all_of_it_was_here() -> None:
+    """What it waited for in the cloud is told apart from its way: each segment of a chunk names the chunk's arrival."""
+    core = made()
+    tell(core, chunk(1, Row(1, 0, 3), segments=(Segment(1, 2), Segment(2, 3))), chunk_frame(1, 3, 0, 2), now_us=30)
+    tell(core, chunk_frame(1, 3, 2, 3), now_us=40)
+    for begin_us in (70, 90):
+        assert run(core, now_us=begin_us) is not None
+        tell(core, UnitEnded(), now_us=begin_us + 10)
+    tell(core, step_frame(1, Row(1, 3, 4)), now_us=120)
+    assert run(core, now_us=125) is not None
+    tell(core, UnitEnded(), now_us=130)
+    assert [ran.ready_us for ran in core.take_timeline(now_us=140).ran] == [40, 40, 120]

@@ -409,3 +409,23 @@ def test_what_breaks_the_order_of_things_is_an_error() -> None:
     tell(core, UnitEnded())
     with pytest.raises(ProtocolError, match="prefill unit 1 left with 3 rows and came back with 4"):
         tell(core, back(Lane.PREFILL, 1, 4))
+
+
+def test_a_turnaround_tells_what_it_was_made_of() -> None:
+    """When the step was back, how long its tail took and the drawing at its end, and which step left then."""
+    core = prefilled(made(), opening(1))
+    launched(core)
+    tell(core, back(Lane.DECODE, 1, 1), now_us=50)
+    assert run(core, now_us=60) is not None
+    tell(core, UnitEnded((7,), sampling_us=3), now_us=80)
+    tell(core, UnitEnded(), now_us=95)
+    ran = core.take_timeline(now_us=100).ran[-1]
+    assert (ran.step, ran.next_step, ran.ready_us, ran.begin_us, ran.end_us) == (1, 2, 50, 60, 95)
+    assert (ran.tail_us, ran.sampling_us) == (20, 3)
+
+
+def test_a_launch_has_no_tail_and_nothing_had_to_come_for_it() -> None:
+    core = prefilled(made(), opening(1))
+    launched(core)
+    ran = core.take_timeline(now_us=100).ran[-1]
+    assert (ran.step, ran.next_step, ran.ready_us, ran.tail_us) == (1, 1, None, 0)

@@ -96,6 +96,10 @@ st.register_type_strategy(
         decode_due_us=st.none() | U64,
         prefill_run_us=U64,
         decode_rows=U32,
+        ready_us=st.none() | U64,
+        next_step=st.none() | U64,
+        tail_us=U64,
+        sampling_us=U64,
         **U32_FIELDS,
     ),
 )
