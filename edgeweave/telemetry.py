@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import structlog
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, DEFAULT_ON
 from structlog.typing import EventDict, Processor
@@ -26,14 +26,26 @@ class SpanName:
     """A request at the gateway."""
     GENERATE: Final = "generate"
     """A request at the scheduler."""
+    QUEUE: Final = "queue"
+    """A request that waits for its first chunk."""
     CHUNK: Final = "chunk"
     """A prefill chunk, from issue to answer."""
     STEP: Final = "step"
-    """A decode step, from its first frame to its last sample."""
+    """A decode step, from the head that begins it to the tokens that it drew."""
     HEAD: Final = "head"
-    """A piece of a prefill head on the edge."""
+    """A piece of a prefill head, or the head of a step, on the edge."""
+    BODY: Final = "body"
+    """The body of a step in the cloud."""
     TAIL: Final = "tail"
-    """A prefill tail on the edge."""
+    """A piece of a prefill tail, or the tail of a step, on the edge; without drawing tokens."""
+    SAMPLING: Final = "sampling"
+    """Drawing the tokens at the end of a tail."""
+    TIMELINE: Final = "timeline"
+    """What one engine did in one window of time."""
+    BUBBLE: Final = "bubble"
+    """An engine had open sequences and ran nothing; its cause is an attribute."""
+    IDLE: Final = "idle"
+    """An engine had no open sequence. No bubble."""
     TURNAROUND: Final = "turnaround"
     """Tail of a step, sampling, head of the next step, on the edge."""
     SEGMENT: Final = "segment"
@@ -54,6 +66,12 @@ class Attribute:
     PLAN_KIND: Final = "edgeweave.plan_kind"
     STAGE: Final = "edgeweave.stage"
     LANE: Final = "edgeweave.lane"
+    DIRECTION: Final = "edgeweave.direction"
+    CAUSE: Final = "edgeweave.cause"
+    SIDE: Final = "edgeweave.side"
+    CLOCK_OFFSET_US: Final = "edgeweave.clock_offset_us"
+    NUM_STEPS: Final = "edgeweave.num_steps"
+    NUM_STEPS_TRACED: Final = "edgeweave.num_steps_traced"
     START_LAYER: Final = "edgeweave.start_layer"
     STOP_LAYER: Final = "edgeweave.stop_layer"
     START_ROW: Final = "edgeweave.start_row"
@@ -97,20 +115,31 @@ def configure_logging(level: LogLevel, *, fmt: LogFormat, service: str) -> None:
     root.setLevel(level.upper())
 
 
-def tracer_provider(service: str, *, otlp_endpoint: str | None) -> TracerProvider:
-    """Return a provider of tracers; without an endpoint it records nothing, so that a span costs little.
+def span_processor(otlp_endpoint: str | None) -> SpanProcessor | None:
+    """Return what exports spans in a thread of its own, `None` without an endpoint.
+
+    Its queue is bounded: a collector that is slow or gone costs spans, and never holds up who makes them.
+
+    Args:
+        otlp_endpoint: where an OTLP collector listens for gRPC, as `http://host:port`.
+    """
+    return None if otlp_endpoint is None else BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint))
+
+
+def tracer_provider(service: str, *, processor: SpanProcessor | None) -> TracerProvider:
+    """Return a provider of tracers; without a processor it records nothing, so that a span costs little.
 
     The caller shuts it down, which exports what is left.
 
     Args:
         service: name of the service in the resource of its spans.
-        otlp_endpoint: where an OTLP collector listens for gRPC, as `http://host:port`.
+        processor: what takes the spans.
     """
     resource = Resource.create({SERVICE_NAME: f"edgeweave-{service}"})
-    if otlp_endpoint is None:
+    if processor is None:
         return TracerProvider(resource=resource, sampler=ALWAYS_OFF)
     provider = TracerProvider(resource=resource, sampler=DEFAULT_ON)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint)))
+    provider.add_span_processor(processor)
     return provider
 
 

@@ -8,7 +8,7 @@ is values, so that it can be copied: that is how a walk takes another way from t
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Protocol, cast
 
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.cloud_core import CloudCore, CloudEvent
@@ -80,6 +80,18 @@ class Config:
     scheduler_core: type[SchedulerCore] = SchedulerCore
 
 
+class Watcher(Protocol):
+    """Sees what the scheduler's core is told, and what it answers."""
+
+    def __call__(self, event: SchedulerEvent | None, effects: Sequence[SchedulerEffect], /, *, now_us: int) -> None:
+        """The core took `event`, or looked at the time, and answered with `effects`."""
+
+
+def unwatched(_event: SchedulerEvent | None, _effects: Sequence[SchedulerEffect], *, now_us: int) -> None:
+    """See nothing."""
+    del now_us
+
+
 class Mesh:
     """The whole mesh in one object. `streams` holds what is on its way, by name."""
 
@@ -96,6 +108,7 @@ class Mesh:
         self.ended_sessions: list[str] = []
         self.fail_next: ErrorCode | None = None
         self.streams: dict[str, deque[object]] = {}
+        self.watcher: Watcher = unwatched
         self.connect()
 
     @property
@@ -224,11 +237,15 @@ class Mesh:
 
     def tell(self, event: SchedulerEvent) -> None:
         """Give the scheduler an event."""
-        self._carry_out(self.scheduler.on(event, now_us=self.now_us))
+        effects = self.scheduler.on(event, now_us=self.now_us)
+        self.watcher(event, effects, now_us=self.now_us)
+        self._carry_out(effects)
 
     def poll_scheduler(self) -> None:
         """Let the scheduler look at the time and the queue."""
-        self._carry_out(self.scheduler.poll(now_us=self.now_us))
+        effects = self.scheduler.poll(now_us=self.now_us)
+        self.watcher(None, effects, now_us=self.now_us)
+        self._carry_out(effects)
 
     def _request(self, request_id: str, prompt: tuple[int, ...], max_tokens: int) -> Request:
         self.emitted[request_id] = []

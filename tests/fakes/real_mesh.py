@@ -165,7 +165,7 @@ async def serve_scheduler(
         now_ms=lambda: time.time_ns() // 1_000_000,
         on_state=lambda _state: notice.tell(),
     )
-    tracer = tracer_provider("scheduler", otlp_endpoint=None).get_tracer("test")
+    tracer = tracer_provider("scheduler", processor=None).get_tracer("test")
     server = GrpcServer(ANY_PORT)
     servicer = SchedulerServicer(driver, keeper=keeper, tracer=tracer)
     server.add(SCHEDULER_SERVICE, partial(add_SchedulerServiceServicer_to_server, servicer))

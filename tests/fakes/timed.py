@@ -30,24 +30,46 @@ class Lengths:
 
 @dataclass(slots=True)
 class TimedMesh:
-    """A mesh and when each thing that is on its way arrives."""
+    """A mesh and when each thing that is on its way arrives.
+
+    Engines report every `report_every_us` while anything happens, or only at the end where that is `None`.
+    """
 
     mesh: Mesh
     lengths: Lengths = field(default_factory=Lengths)
+    report_every_us: int | None = None
+    _reported_us: int = 0
     _arrivals: dict[str, deque[int]] = field(default_factory=lambda: {name: deque() for name in STREAMS})
     _ends: dict[str, int] = field(default_factory=dict)
 
     def play(self) -> dict[Side, tuple[UnitRan, ...]]:
         """Play until nothing is left to do; return what each engine ran."""
+        self.play_until(None)
+        return {side: self._report(side, shell).ran for side, (_, shell) in zip(Side, self.mesh.shells, strict=True)}
+
+    def play_until(self, stop_us: int | None) -> None:
+        """Play until nothing is left to do, or until the next thing would happen at `stop_us` or later."""
         self._note()
-        while (due := min(self._due(), default=None)) is not None:
+        while (due := min(self._due(), default=None)) is not None and (stop_us is None or due[0] < stop_us):
+            self._report_due(due[0])
             self.mesh.now_us, _, move = due
             if move in self._arrivals:
                 self._arrivals[move].popleft()
             self._ends.pop(move, None)
             self.mesh.move(move)
             self._note()
-        return {side: self._report(side, shell).ran for side, (_, shell) in zip(Side, self.mesh.shells, strict=True)}
+
+    def report(self) -> None:
+        """Let both engines tell what they did so far."""
+        for side, (_, shell) in zip(Side, self.mesh.shells, strict=True):
+            self._report(side, shell)
+
+    def _report_due(self, until_us: int) -> None:
+        """Report whenever it was time to before `until_us`."""
+        while self.report_every_us is not None and self._reported_us + self.report_every_us < until_us:
+            self._reported_us += self.report_every_us
+            self.mesh.now_us = max(self.mesh.now_us, self._reported_us)
+            self.report()
 
     def _due(self) -> list[tuple[int, int, str]]:
         """Return time, rank and name of each move that is possible."""

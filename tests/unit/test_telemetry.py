@@ -11,7 +11,7 @@ import pytest
 import structlog
 from opentelemetry.sdk.resources import SERVICE_NAME
 
-from edgeweave.telemetry import Attribute, SpanName, configure_logging, tracer_provider
+from edgeweave.telemetry import Attribute, SpanName, configure_logging, span_processor, tracer_provider
 
 
 @pytest.fixture(autouse=True)
@@ -54,13 +54,13 @@ def test_a_trace_shows_no_local_variables(fmt: str, capsys: pytest.CaptureFixtur
 
 
 def test_without_a_collector_spans_record_nothing() -> None:
-    provider = tracer_provider("edge", otlp_endpoint=None)
+    provider = tracer_provider("edge", processor=span_processor(None))
     with provider.get_tracer("t").start_as_current_span(SpanName.SEGMENT) as span:
         assert not span.is_recording()
 
 
 def test_with_a_collector_spans_record_under_the_name_of_the_service() -> None:
-    provider = tracer_provider("edge", otlp_endpoint="http://127.0.0.1:1")
+    provider = tracer_provider("edge", processor=span_processor("http://127.0.0.1:1"))
     assert provider.resource.attributes[SERVICE_NAME] == "edgeweave-edge"
     assert provider.get_tracer("t").start_span(SpanName.HOP).is_recording()
     provider.shutdown()

@@ -20,7 +20,7 @@ from edgeweave.client.text_client import TextClient
 from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.settings import GatewaySettings, load
-from edgeweave.telemetry import configure_logging, tracer_provider
+from edgeweave.telemetry import configure_logging, span_processor, tracer_provider
 from edgeweave.text import TextModel
 from edgeweave_gateway.app import create_app
 from edgeweave_gateway.choices import ChoiceMaker
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(settings: GatewaySettings, text_model: TextModel, bound: socket.socket) -> None:
-    provider = tracer_provider("gateway", otlp_endpoint=settings.otlp_endpoint)
+    provider = tracer_provider("gateway", processor=span_processor(settings.otlp_endpoint))
     stopping = asyncio.Event()
     async with Client(settings.scheduler, tls=settings.tls) as client, Readiness(client) as readiness:
         routes = Routes(

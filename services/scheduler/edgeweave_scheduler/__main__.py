@@ -14,8 +14,9 @@ from functools import partial
 
 import structlog
 import uvloop
+from opentelemetry.sdk.trace import SpanProcessor
 
-from edgeweave.clock import MonotonicClock
+from edgeweave.clock import Clock, MonotonicClock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.adaptive import Goal, Objective
 from edgeweave.interleave.limits import Limits
@@ -25,7 +26,9 @@ from edgeweave.interleave.scheduler_events import StopAdmission
 from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.settings import SchedulerSettings, load
-from edgeweave.telemetry import configure_logging, tracer_provider
+from edgeweave.telemetry import configure_logging, span_processor, tracer_provider
+from edgeweave.tracing.otlp import otlp_sink
+from edgeweave.tracing.recorder import Recorder
 from edgeweave.v1.scheduler_pb2 import DESCRIPTOR
 from edgeweave.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 from edgeweave_scheduler.driver import Driver
@@ -81,8 +84,10 @@ def _us(time_ms: float | None) -> int | None:
 
 
 async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
-    provider = tracer_provider("scheduler", otlp_endpoint=settings.otlp_endpoint)
-    driver = Driver(core, clock=MonotonicClock())
+    clock, processor = MonotonicClock(), span_processor(settings.otlp_endpoint)
+    provider = tracer_provider("scheduler", processor=processor)
+    recorder = _recorder(core, processor, clock)
+    driver = Driver(core, clock=clock, watchers=[recorder.saw] if recorder is not None else [])
     health: asyncio.Queue[bool] = asyncio.Queue()
     keeper = SessionKeeper(
         driver,
@@ -90,7 +95,8 @@ async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
         now_ms=lambda: time.time_ns() // 1_000_000,
         on_state=lambda state: health.put_nowait(state is SessionState.READY),
     )
-    servicer = SchedulerServicer(driver, keeper=keeper, tracer=provider.get_tracer("edgeweave.scheduler"))
+    tracer = provider.get_tracer("edgeweave.scheduler")
+    servicer = SchedulerServicer(driver, keeper=keeper, tracer=tracer, recorder=recorder)
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, tls=settings.tls)
     server.add(SCHEDULER_SERVICE, partial(add_SchedulerServiceServicer_to_server, servicer))
@@ -106,8 +112,17 @@ async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
+        if recorder is not None:
+            recorder.close()
         provider.shutdown()
     _log.info("stopped")
+
+
+def _recorder(core: SchedulerCore, processor: SpanProcessor | None, clock: Clock) -> Recorder | None:
+    """Return what makes spans of all that the core does; `None` where nobody takes them."""
+    if processor is None:
+        return None
+    return Recorder(core, otlp_sink(processor), wall_us=time.time_ns() // 1000 - clock.now_us())
 
 
 async def _signalled() -> None:

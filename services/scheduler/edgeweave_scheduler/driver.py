@@ -4,7 +4,8 @@ Knows who waits for answers and where the task streams are. Decides nothing.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -33,12 +34,20 @@ _log = structlog.get_logger(__name__)
 Answer = Emit | EdgeweaveError
 
 
+class Watcher(Protocol):
+    """Sees what the core is told, and what it answers, before that is carried out."""
+
+    def __call__(self, event: SchedulerEvent | None, effects: Sequence[SchedulerEffect], /, *, now_us: int) -> None:
+        """The core took `event`, or looked at the time, and answered with `effects`."""
+
+
 class Driver:
     """Owns the core. All methods belong to the event loop."""
 
-    def __init__(self, core: SchedulerCore, *, clock: Clock) -> None:
+    def __init__(self, core: SchedulerCore, *, clock: Clock, watchers: Sequence[Watcher] = ()) -> None:
         self.core = core
         self.clock = clock
+        self._watchers = watchers
         self._answers: dict[str, asyncio.Queue[Answer]] = {}
         self._streams: Mapping[Side, TaskStream] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -75,7 +84,8 @@ class Driver:
 
     def feed(self, event: SchedulerEvent) -> None:
         """Give the core an event and carry out what follows."""
-        self._carry_out(self.core.on(event, now_us=self.clock.now_us()))
+        now_us = self.clock.now_us()
+        self._carry_out(event, self.core.on(event, now_us=now_us), now_us)
 
     def answer(self, request_id: str, answer: Answer, *, is_last: bool) -> None:
         """Give the client of a request a token, or the reason why there is none.
@@ -96,9 +106,12 @@ class Driver:
 
     def _tick(self) -> None:
         self._timer = None
-        self._carry_out(self.core.poll(now_us=self.clock.now_us()))
+        now_us = self.clock.now_us()
+        self._carry_out(None, self.core.poll(now_us=now_us), now_us)
 
-    def _carry_out(self, effects: list[SchedulerEffect]) -> None:
+    def _carry_out(self, event: SchedulerEvent | None, effects: list[SchedulerEffect], now_us: int) -> None:
+        for watcher in self._watchers:
+            watcher(event, effects, now_us=now_us)
         for effect in effects:
             match effect:
                 case ToEngine():

@@ -6,11 +6,12 @@ Knows messages and streams. A thin layer over the driver.
 import asyncio
 import secrets
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 
 import structlog
 from opentelemetry.propagate import extract
-from opentelemetry.trace import Tracer
+from opentelemetry.trace import Span, Tracer
 
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, ProtocolError
 from edgeweave.interleave.nouns import PlanKind
@@ -19,6 +20,8 @@ from edgeweave.interleave.requests import Request
 from edgeweave.interleave.scheduler_events import Emit
 from edgeweave.rpc.status import Context, telling_errors, when_over
 from edgeweave.telemetry import Attribute, SpanName
+from edgeweave.tracing.otlp import span_context
+from edgeweave.tracing.recorder import Recorder
 from edgeweave.v1 import edge_pb2
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.v1.scheduler_pb2_grpc import SchedulerServiceServicer
@@ -36,10 +39,13 @@ _log = structlog.get_logger(__name__)
 class SchedulerServicer(SchedulerServiceServicer):
     """Serves clients."""
 
-    def __init__(self, driver: Driver, *, keeper: SessionKeeper, tracer: Tracer) -> None:
+    def __init__(
+        self, driver: Driver, *, keeper: SessionKeeper, tracer: Tracer, recorder: Recorder | None = None
+    ) -> None:
         self._driver = driver
         self._keeper = keeper
         self._tracer = tracer
+        self._recorder = recorder
 
     async def Generate(  # noqa: N802 - named by the contract
         self, message: pb.GenerateRequest, context: Context
@@ -61,8 +67,9 @@ class SchedulerServicer(SchedulerServiceServicer):
             with self._tracer.start_as_current_span(SpanName.GENERATE, context=parent) as span:
                 span.set_attribute(Attribute.REQUEST_ID, request.request_id)
                 span.set_attribute(Attribute.NUM_PROMPT_TOKENS, len(request.prompt))
-                async for response in self._answer(request, context):
-                    yield response
+                with self._watched(request, span):
+                    async for response in self._answer(request, context):
+                        yield response
                 span.set_attribute(Attribute.NUM_OUTPUT_TOKENS, len(request.output))
 
     async def SetPlan(self, message: pb.SetPlanRequest, context: Context) -> pb.SetPlanResponse:  # noqa: N802 - named by the contract
@@ -81,6 +88,21 @@ class SchedulerServicer(SchedulerServiceServicer):
             while True:
                 yield mesh_message(self._driver.core, self._keeper)
                 await asyncio.sleep(interval_s)
+
+    @contextmanager
+    def _watched(self, request: Request, span: Span) -> Iterator[None]:
+        """Let spans be made below `span` of what is done for a request, if anybody takes them."""
+        if self._recorder is None or not span.is_recording():
+            yield
+            return
+        root = span_context(span.get_span_context())
+        traced = self._recorder.watch(request.request_id, root, arrived_us=request.arrived_us)
+        try:
+            yield
+        finally:
+            self._recorder.forget(request.request_id)
+            span.set_attribute(Attribute.NUM_STEPS, traced.num_steps)
+            span.set_attribute(Attribute.NUM_STEPS_TRACED, traced.num_steps_traced)
 
     async def _answer(self, request: Request, context: Context) -> AsyncIterator[pb.GenerateResponse]:
         """Yield answers until the last."""

@@ -72,7 +72,7 @@ async def test_a_change_of_plan_is_a_line_in_the_log_with_what_is_predicted() ->
     driver = Driver(SchedulerCore(Limits(), PlanRequest(PlanKind.SERIAL), max_grace_us=0), clock=ManualClock())
     plan = Plan(7, PlanKind.ADAPTIVE, max_prefills=3, max_steps=2, max_batch_size=8, fill_to_rows=17)
     with capture_logs() as logs:
-        driver._carry_out([Replanned(PlanChange(plan, rows_per_s=220.0, rows_per_s_before=200.0))])  # noqa: SLF001 - the core decides when
+        driver._carry_out(None, [Replanned(PlanChange(plan, rows_per_s=220.0, rows_per_s_before=200.0))], 0)  # noqa: SLF001 - the core decides when
     (line,) = logs
     assert line["event"] == "plan_changed"
     assert (line["plan"], line["kind"], line["max_steps"], line["fill_to_rows"]) == (7, "adaptive", 2, 17)

@@ -1,0 +1,106 @@
+"""What holds for the spans of every schedule of the cores."""
+
+from collections import Counter
+
+import pytest
+
+from edgeweave.interleave.accounts import Side
+from edgeweave.telemetry import Attribute, SpanName
+from edgeweave.tracing.recorder import Recorder
+from edgeweave.tracing.site import ORIGINS
+from edgeweave.tracing.span import Span, SpanContext
+from edgeweave.tracing.step_spans import STEPS_IN_FULL, is_traced
+from fakes.mesh import Config
+from fakes.schedules import CALM, ROUGH, Faults, Schedule
+
+SEEDS = range(60)
+IN_TIMELINE = {SpanName.HEAD, SpanName.SEGMENT, SpanName.TAIL, SpanName.BODY, SpanName.TURNAROUND}
+
+
+class TracedSchedule(Schedule):
+    """A schedule whose requests are all watched from the begin of a session."""
+
+    def __init__(self, seed: int, *, faults: Faults) -> None:
+        super().__init__(seed, faults=faults, base=Config())
+        self.spans: list[Span] = []
+        self.recorder = Recorder(self.mesh.scheduler, self.spans.append)
+        self.mesh.watcher = self.recorder.saw
+        self.mesh.lose_session("a session that is watched from its begin")
+
+    def ask(self) -> None:
+        name = f"r{len(self.asked)}"
+        self.recorder.watch(name, SpanContext.of(name), arrived_us=self.mesh.now_us)
+        super().ask()
+
+    def traced(self) -> list[Span]:
+        """Play to the end and return all spans."""
+        self.play()
+        self.mesh.watcher = lambda *_args, **_keywords: None
+        self.recorder.close()
+        return self.spans
+
+
+@pytest.mark.parametrize("faults", [CALM, ROUGH], ids=["calm", "rough"])
+def test_no_child_is_outside_its_parent_and_no_span_comes_twice(faults: Faults) -> None:
+    """Whatever is delivered when: times go forward, chunks and steps hold what is inside them."""
+    for seed in SEEDS:
+        spans = TracedSchedule(seed, faults=faults).traced()
+        by_context = {span.context: span for span in spans}
+        assert len(by_context) == len(spans), f"seed {seed}"
+        for span in spans:
+            assert span.begin_us <= span.end_us, f"seed {seed}: {span}"
+            parent = by_context.get(span.parent) if span.parent is not None else None
+            if parent is not None and parent.name in {SpanName.CHUNK, SpanName.STEP}:
+                assert parent.begin_us <= span.begin_us, f"seed {seed}: {span}"
+                assert span.end_us <= parent.end_us, f"seed {seed}: {span}"
+
+
+def test_every_chunk_has_all_layers_of_the_body_once_and_every_step_its_parts() -> None:
+    """Without aborts nothing is left out: segments tile the body, and a step has its head, body, tail and two hops."""
+    for seed in SEEDS:
+        schedule = TracedSchedule(seed, faults=CALM)
+        spans, body = schedule.traced(), schedule.mesh.session.body
+        parts: dict[SpanContext, list[Span]] = {}
+        for span in spans:
+            if span.parent is not None:
+                parts.setdefault(span.parent, []).append(span)
+        for chunk in [span for span in spans if span.name == SpanName.CHUNK]:
+            segments = [part for part in parts[chunk.context] if part.name == SpanName.SEGMENT]
+            layers = [
+                layer
+                for part in segments
+                for layer in range(
+                    int(part.attributes[Attribute.START_LAYER]), int(part.attributes[Attribute.STOP_LAYER])
+                )
+            ]
+            assert layers == list(range(body.start, body.stop)), f"seed {seed}"
+        for step in [span for span in spans if span.name == SpanName.STEP]:
+            names = Counter(part.name for part in parts[step.context])
+            expected = {SpanName.HEAD: 1, SpanName.TAIL: 1, SpanName.SAMPLING: 1}
+            if body.num_layers:
+                expected |= {SpanName.BODY: 1, SpanName.HOP: 2}
+            assert names == expected, f"seed {seed}"
+
+
+def test_the_timelines_add_up_to_the_accounts() -> None:
+    """From spans alone: what ran, and the bubbles of each cause, are as long as the engines' own sums say."""
+    for seed in SEEDS:
+        schedule = TracedSchedule(seed, faults=CALM)
+        spans, totals = schedule.traced(), schedule.mesh.session.totals
+        for side in Side:
+            roots = [s for s in spans if s.name == f"{SpanName.TIMELINE} {side.value}" and s.origin is ORIGINS[side]]
+            mine = [span for span in spans if span.parent in {root.context for root in roots}]
+            busy_us = sum(span.length_us for span in mine if span.name in IN_TIMELINE)
+            assert busy_us == totals.engines[side].busy_us, f"seed {seed}"
+            bubbles = Counter[str]()
+            for span in mine:
+                if span.name == SpanName.BUBBLE:
+                    bubbles[str(span.attributes[Attribute.CAUSE])] += span.length_us
+            told = {cause.name.lower(): us for cause, us in totals.engines[side].bubbles_us.items() if us}
+            assert {cause: us for cause, us in bubbles.items() if us} == told, f"seed {seed}"
+
+
+def test_a_long_generation_makes_few_spans_of_steps() -> None:
+    """The first steps have spans, and then one in thirty-two."""
+    assert sum(is_traced(index) for index in range(10_000)) == STEPS_IN_FULL + 9_968 // STEPS_IN_FULL + 1
+    assert all(is_traced(index) for index in range(STEPS_IN_FULL))
