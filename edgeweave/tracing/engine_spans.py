@@ -5,7 +5,7 @@ whoever asks says which spans a unit belongs to.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Bubble, Stage, Timeline, UnitRan
@@ -37,11 +37,26 @@ class EngineTimeline:
     _began_us: int | None = None
     _until_us: int | None = None
     _window: int | None = None
+    _told: list[UnitRan | Bubble] = field(default_factory=list)
 
-    def spans(self, timeline: Timeline, belongs_to: BelongsTo) -> Iterator[Span]:
-        """Yield the spans of one report, and the root of each window that it ends."""
-        items: list[UnitRan | Bubble] = [*timeline.ran, *timeline.bubbles]
-        for item in sorted(items, key=lambda item: item.begin_us):
+    def take(self, timeline: Timeline, belongs_to: BelongsTo) -> Iterator[Span]:
+        """Take one report; yield the spans of the one before, and the root of each window that it ended.
+
+        A report may come before the answer of a step in it, which says whose step that was; the next one does not.
+        """
+        yield from self._spans(belongs_to)
+        self._told = sorted([*timeline.ran, *timeline.bubbles], key=lambda item: item.begin_us)
+
+    def end(self, belongs_to: BelongsTo) -> Iterator[Span]:
+        """Yield what is left, and the root of the window that is open; the session is over."""
+        yield from self._spans(belongs_to)
+        if self._window is not None and self._until_us is not None:
+            yield self._root(self._window, self.site.at(self.side, self._until_us))
+        self._window = None
+
+    def _spans(self, belongs_to: BelongsTo) -> Iterator[Span]:
+        told, self._told = self._told, []
+        for item in told:
             begin_us = self.site.at(self.side, item.begin_us)
             yield from self._move_to(item.begin_us)
             if isinstance(item, UnitRan):
@@ -50,12 +65,6 @@ class EngineTimeline:
                 cause = item.cause.name.lower()
                 yield self._gap(SpanName.BUBBLE, item.begin_us, item.end_us, {Attribute.CAUSE: cause})
             self._until_us = item.end_us
-
-    def end(self) -> Iterator[Span]:
-        """Yield the root of the window that is open; the session is over."""
-        if self._window is not None and self._until_us is not None:
-            yield self._root(self._window, self.site.at(self.side, self._until_us))
-        self._window = None
 
     def _move_to(self, at_us: int) -> Iterator[Span]:
         """Yield what is over when something begins: idle time, and windows."""

@@ -20,6 +20,9 @@ from edgeweave.tracing.step_spans import is_traced, step_context, step_spans
 LATE_US = 2_000_000
 """So long after the end of a request the engines have told of all that they did for it: they report every second."""
 
+NUM_REMEMBERED = 4096
+"""Units of which it is known for whom they were: more than engines run between two reports."""
+
 Sink = Callable[[Span], None]
 
 
@@ -62,7 +65,7 @@ class SessionTracer:
         for each in traced.values():
             self._end_queue(each, now_us)
         self._chunks[chunk.chunk] = ChunkParts(chunk, now_us)
-        self._chunk_roots[chunk.chunk] = tuple(each.root for each in traced.values())
+        _remember(self._chunk_roots, chunk.chunk, tuple(each.root for each in traced.values()))
 
     def chunk_done(self, done: ChunkDone, *, now_us: int) -> None:
         """A chunk was answered."""
@@ -75,9 +78,8 @@ class SessionTracer:
         """A step was answered: with a token for each of its rows."""
         parts = self._step(done.step)
         parts.answered_us = now_us
-        self._step_roots[done.step] = tuple(
-            root for sample in done.samples if (root := self._counted(sample.sequence)) is not None
-        )
+        roots = (self._counted(sample.sequence) for sample in done.samples)
+        _remember(self._step_roots, done.step, tuple(root for root in roots if root is not None))
         self._tell_step(parts)
 
     def report(self, side: Side, timeline: Timeline, *, now_us: int) -> None:
@@ -86,7 +88,7 @@ class SessionTracer:
         for ran in timeline.ran:
             self._take(ran)
         engine = self._engines.setdefault(side, EngineTimeline(side, self.site))
-        for span in engine.spans(timeline, self._belongs_to):
+        for span in engine.take(timeline, self._belongs_to):
             self.sink(span)
         for ran in timeline.ran:
             self._tell(ran)
@@ -94,13 +96,13 @@ class SessionTracer:
 
     def end(self) -> None:
         """The session is over: tell what is known of what did not come to its end."""
+        for engine in self._engines.values():
+            for span in engine.end(self._belongs_to):
+                self.sink(span)
         for parts in list(self._chunks.values()):
             self._tell_chunk(parts, is_over=True)
         for step in list(self._steps.values()):
             self._tell_step(step, is_over=True)
-        for engine in self._engines.values():
-            for span in engine.end():
-                self.sink(span)
 
     # ---- what units belong to
 
@@ -158,7 +160,7 @@ class SessionTracer:
             return
         number = parts.chunk.chunk
         del self._chunks[number]
-        for root in self._chunk_roots.pop(number, ()):
+        for root in self._chunk_roots.get(number, ()):
             for span in chunk_spans(parts, root, self.site):
                 self.sink(span)
 
@@ -167,7 +169,7 @@ class SessionTracer:
             return
         self._observe_trip(parts)
         del self._steps[parts.number]
-        for root in self._step_roots.pop(parts.number, ()):
+        for root in self._step_roots.get(parts.number, ()):
             for span in step_spans(parts, root, self.site):
                 self.sink(span)
 
@@ -202,6 +204,13 @@ class SessionTracer:
             return now_us > parts.answered_us + LATE_US
         is_left = not any(row.sequence in self._sequences for row in parts.chunk.rows)
         return is_left and now_us > parts.issued_us + LATE_US
+
+
+def _remember(roots: dict[int, tuple[SpanContext, ...]], number: int, of_unit: tuple[SpanContext, ...]) -> None:
+    """Note for which requests a unit worked, as long as reports of it may come."""
+    roots[number] = of_unit
+    if len(roots) > NUM_REMEMBERED:
+        del roots[next(iter(roots))]
 
 
 def _is_answered_late(answered_us: int | None, now_us: int) -> bool:

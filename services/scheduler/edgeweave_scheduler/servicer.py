@@ -96,7 +96,7 @@ class SchedulerServicer(SchedulerServiceServicer):
             yield
             return
         root = span_context(span.get_span_context())
-        traced = self._recorder.watch(request.request_id, root, arrived_us=request.arrived_us)
+        traced = self._recorder.watch(request.request_id, root, arrived_us=self._driver.clock.now_us())
         try:
             yield
         finally:
