@@ -27,12 +27,10 @@ from weaving.loads import bench_loads
 from weaving.machine import machine_line
 from weaving.plots import write_plots
 from weaving.run import Question
+from weaving.shares import Machine
 from weaving.suites import Part
 from weaving.tables import Origin, table_page
 from weaving.variants import SPLIT
-
-EMULATED_MESHES = 2
-"""Emulated engines sleep most of the time: so many meshes at work do not disturb each other on two cores."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -58,8 +56,7 @@ async def bench(wanted: Wanted) -> list[str]:
         tls = stack.enter_context(certificates()) if any(part.with_tls for part in wanted.parts) else None
         for part in wanted.parts:
             engines = await engines_named(part.engines, cache=wanted.cache)
-            turns = asyncio.Semaphore(1 if engines.is_pinned else EMULATED_MESHES)
-            campaign = Campaign(engines, MonotonicClock(), _tell, turns, tls, failures)
+            campaign = Campaign(engines, MonotonicClock(), _tell, Machine(), tls, failures)
             async for measured in _measured(campaign, part, wanted):
                 if measured.is_complete:
                     table = table_of(measured.load, trials=measured.trials, runs=measured.runs)

@@ -1,11 +1,12 @@
 """The order of runs: which variant is measured when, where, and beside what.
 
 Engines that compute have noise, so their runs come in rounds: one place and each variant once, every other round in
-reverse, and ratios are taken within a round. Emulated engines have none: one round, and several meshes at a time.
+reverse, and ratios are taken within a round. Emulated engines have none: one round, and two far meshes at a time.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
 from edgeweave.clock import Clock
@@ -18,6 +19,7 @@ from weaving.loads import BenchLoad
 from weaving.meshes import Meshes, on_site_core
 from weaving.places import ONE_PLACE, Place
 from weaving.run import MOST_SLOWDOWN, Key, Question, Run, measure
+from weaving.shares import Machine, shares_of
 from weaving.variants import CENTRALIZED, Variant
 
 OPEN_LOAD_SHARE = 0.8
@@ -40,7 +42,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Campaign:
-    """Runs of one kind of engines. `turns` are as many as there may be meshes at work at the same time.
+    """Runs of one kind of engines, on `machine`, which all of them share.
 
     `tell` hears a line for each run; `failures` gets one for each that was not good.
     """
@@ -48,7 +50,7 @@ class Campaign:
     engines: Engines
     clock: Clock
     tell: Callable[[str], None]
-    turns: asyncio.Semaphore
+    machine: Machine
     tls: TlsSettings | None = None
     failures: list[str] = field(default_factory=list)
 
@@ -64,7 +66,7 @@ class Campaign:
         """Measure one load everywhere."""
         load = question.load
         async with Meshes(self.engines, load) as one_place:
-            async with self.turns:
+            async with self.at(ONE_PLACE):
                 trials = [await self._run(one_place, ONE_PLACE, question, variant, 0) for variant in CENTRALIZED]
             measured = Measured(load, [run for run in trials if run is not None])
             if not measured.trials:
@@ -78,6 +80,10 @@ class Campaign:
             else:
                 await rounds.once(places)
         return measured
+
+    def at(self, place: Place) -> AbstractAsyncContextManager[None]:
+        """Hold what runs at `place` take of the machine."""
+        return self.machine.share(shares_of(place, is_pinned=self.engines.is_pinned))
 
     def _arriving(self, question: Question, trials: Sequence[Run]) -> Question:
         """Return an open load as it comes at its share of the capacity that the trials showed."""
@@ -126,7 +132,7 @@ class _Rounds:
     async def alternate(self, places: Sequence[Place], *, num_rounds: int) -> None:
         """Measure place after place in rounds; every round has a run in one place of its own."""
         for index, place in enumerate(places):
-            async with self.campaign.turns, self._meshes() as split:
+            async with self.campaign.at(place), self._meshes() as split:
                 for number in range(index * num_rounds, (index + 1) * num_rounds):
                     for variant in round_order([self.best, *self.variants], number=number):
                         await self._run(split, place, variant, number)
@@ -134,7 +140,7 @@ class _Rounds:
     async def once(self, places: Sequence[Place]) -> None:
         """Measure everything once, several places at a time; a trial of one place is as good as another run."""
         if self.question.load.is_open:
-            async with self.campaign.turns:
+            async with self.campaign.at(ONE_PLACE):
                 await self._run(self.one_place, ONE_PLACE, self.best, 0)
         else:
             self.measured.runs += [run for run in self.measured.trials if run.key.variant == self.best.name]
@@ -143,7 +149,7 @@ class _Rounds:
                 group.create_task(self._once_at(place))
 
     async def _once_at(self, place: Place) -> None:
-        async with self.campaign.turns, self._meshes() as split:
+        async with self.campaign.at(place), self._meshes() as split:
             for variant in self.variants:
                 await self._run(split, place, variant, 0)
 
