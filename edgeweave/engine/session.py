@@ -15,6 +15,7 @@ from edgeweave.engine.port import Report
 from edgeweave.engine.worker import Runner, Worker
 from edgeweave.errors import EdgeweaveError, ProtocolError
 from edgeweave.interleave.nouns import Lane, Timeline
+from edgeweave.metrics import OwnMeter
 from edgeweave.rpc.open_lane import OpenLane
 from edgeweave.wire.frames import Frame, Payload, cut_rows
 
@@ -25,11 +26,19 @@ class EngineSession:
     """A session that an engine serves. All methods belong to the event loop.
 
     `engine` is the word for this engine in messages; `row_bytes` is one token's hidden state; `frame_bytes` the size of
-    a frame to stay below.
+    a frame to stay below; `meter` counts what is reported and carried.
     """
 
     def __init__(
-        self, number: int, *, engine: str, worker: Worker, staging: Staging, row_bytes: int, frame_bytes: int
+        self,
+        number: int,
+        *,
+        engine: str,
+        worker: Worker,
+        staging: Staging,
+        row_bytes: int,
+        frame_bytes: int,
+        meter: OwnMeter | None = None,
     ) -> None:
         self.number = number
         self.engine = engine
@@ -37,6 +46,7 @@ class EngineSession:
         self._staging = staging
         self._row_bytes = row_bytes
         self._frame_bytes = frame_bytes
+        self._meter = meter or OwnMeter()
         self._runner: Runner | None = None
         self._lanes: dict[Lane, OpenLane] = {}
         self._reports: asyncio.Queue[Report | None] = asyncio.Queue()
@@ -57,6 +67,7 @@ class EngineSession:
         if lane.lane in self._lanes:
             raise ProtocolError(f"session {self.number} opened its {lane.lane.name.lower()} lane twice")
         self._lanes[lane.lane] = lane
+        self._meter.watch(lane)
 
     def post(self, event: object) -> None:
         """Give a task or an arrival to the core."""
@@ -83,7 +94,10 @@ class EngineSession:
 
     def tell(self, report: Report) -> None:
         """Send a report to the scheduler; a timeline goes with the bytes that the lanes carried meanwhile."""
-        self._reports.put_nowait(self._with_bytes(report) if isinstance(report, Timeline) else report)
+        if isinstance(report, Timeline):
+            report = self._with_bytes(report)
+            self._meter.take(report)
+        self._reports.put_nowait(report)
 
     def send(self, lane: Lane, unit: Frame, payload: Payload) -> None:
         """Cut rows of a unit into frames and send them; a failure has no rows."""

@@ -7,7 +7,16 @@ from pydantic import ByteSize, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from edgeweave.settings.common import CommonSettings
-from edgeweave.settings.values import Count, DeviceText, OptionalGbit, OptionalText, PaceText, PositiveBytes, Seconds
+from edgeweave.settings.values import (
+    Count,
+    DeviceText,
+    OptionalGbit,
+    OptionalListen,
+    OptionalText,
+    PaceText,
+    PositiveBytes,
+    Seconds,
+)
 
 
 class EngineSettings(CommonSettings):
@@ -33,6 +42,11 @@ class EngineSettings(CommonSettings):
     )
     drain_s: Seconds = Field(
         default=10.0, description="time that open requests get to end when the engine stops, in seconds"
+    )
+    metrics_listen: OptionalListen = Field(
+        default=None,
+        description="address that Prometheus asks for /metrics of this engine, HOST:PORT; none: nowhere. No key is "
+        "asked for, so let only the network of whoever runs this engine reach it",
     )
     frame_bytes: Annotated[int, Field(ge=4096, le=4 << 20)] = Field(
         default=262_144, description="payload of a hidden-state frame to come close to, in bytes, 4096 to 4194304"

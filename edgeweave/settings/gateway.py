@@ -28,6 +28,10 @@ class GatewaySettings(CommonSettings):
         repr=False,
         description="keys that clients may show as bearer tokens, separated by commas; empty asks for none",
     )
+    metrics_need_key: bool = Field(
+        default=True,
+        description="whether /metrics asks for one of api_keys, as /v1/ does: true or false",
+    )
     max_body_bytes: PositiveBytes = Field(
         default=ByteSize(8 << 20), description="largest request body, in bytes or as 8MiB"
     )

@@ -9,6 +9,7 @@ from edgeweave.settings.values import (
     Count,
     ListenAddress,
     OptionalCount,
+    OptionalListen,
     OptionalMilliseconds,
     OptionalNumber,
     OptionalTarget,
@@ -34,6 +35,12 @@ class SchedulerSettings(CommonSettings):
     edge_cloud_target: OptionalTarget = Field(
         default=None,
         description="address by which the edge reaches the cloud, HOST:PORT; none: as the scheduler does",
+    )
+
+    metrics_listen: OptionalListen = Field(
+        default=None,
+        description="address that Prometheus asks for /metrics of the scheduler, HOST:PORT; none: nowhere. No key is "
+        "asked for, so let only the network of the site reach it",
     )
 
     plan: Literal["serial", "1p1d", "2p1d", "adaptive"] = Field(

@@ -85,6 +85,7 @@ BodySplitText = Annotated[str, AfterValidator(_split_text), AfterValidator(_body
 PaceText = Annotated[str, BeforeValidator(str), AfterValidator(_pace_text)]
 DeviceText = Annotated[str, AfterValidator(_device_text)]
 
+OptionalListen = Annotated[ListenAddress | None, BeforeValidator(null_word)]
 OptionalTarget = Annotated[TargetAddress | None, BeforeValidator(null_word)]
 OptionalText = Annotated[str | None, BeforeValidator(null_word)]
 OptionalMilliseconds = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(null_word)]

@@ -49,6 +49,7 @@ async def compose_gateway(
     api_keys: Sequence[str] = (),
     max_body_bytes: int = 1 << 20,
     behind: str | None = None,
+    metrics_need_key: bool = True,
 ) -> AsyncIterator[FakeGateway]:
     """Put a gateway together for the model in `folder`, with `scheduler` behind it, or whoever is at `behind`."""
     model = TextModel.load(folder)
@@ -70,7 +71,13 @@ async def compose_gateway(
             now_s=lambda: NOW_S,
             stopping=stopping,
         )
-        app = create_app(routes, api_keys=api_keys, max_body_bytes=max_body_bytes, clock=ManualClock())
+        app = create_app(
+            routes,
+            api_keys=api_keys,
+            max_body_bytes=max_body_bytes,
+            clock=ManualClock(),
+            metrics_need_key=metrics_need_key,
+        )
         yield FakeGateway(app, scheduler, model, readiness, spans, stopping)
 
 

@@ -17,6 +17,7 @@ from edgeweave.engine.serve import serve_engine
 from edgeweave.engine.worker import Worker
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.split import Split
+from edgeweave.metrics import EngineCollector, metrics_served
 from edgeweave.rpc.cloud_service import CLOUD_SERVICE, cloud_service_handler
 from edgeweave.rpc.lane_servicer import LaneServicer
 from edgeweave.rpc.options import Keepalive
@@ -82,7 +83,8 @@ async def _serve(settings: CloudSettings, model: CloudPart[Any], unit_time: Unit
     server = GrpcServer(settings.listen, keepalive=keepalive, carries_lanes=True, tls=settings.tls)
     lanes = LaneServicer(servicer.accept, clock=clock, prefill_pace=settings.prefill_pace, link_gbit=settings.link_gbit)
     server.add(CLOUD_SERVICE, cloud_service_handler(servicer.run_cloud_tasks, carry_frames=lanes.carry_frames))
-    await serve_engine(server, service=CLOUD_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
+    async with metrics_served(settings.metrics_listen, "cloud", EngineCollector("cloud", servicer.meter)):
+        await serve_engine(server, service=CLOUD_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from edgeweave.interleave.cloud_work import CloudChunks
 from edgeweave.interleave.ledger import Ledger
 from edgeweave.interleave.nouns import Attached, Lane, Released, Timeline
 from edgeweave.interleave.plans import FIRST_PLAN
+from edgeweave.metrics import OwnMeter
 from edgeweave.rpc.open_lane import OpenLane
 from edgeweave.rpc.status import Context, telling_errors
 from edgeweave.v1 import cloud_pb2 as pb
@@ -48,6 +49,7 @@ class CloudServicer:
         self._staging_bytes = staging_bytes
         self._unit_time = unit_time
         self._slot = SessionSlot()
+        self.meter = OwnMeter()
 
     async def run_cloud_tasks(
         self, requests: AsyncIterator[pb.RunCloudTasksRequest], context: Context
@@ -87,6 +89,7 @@ class CloudServicer:
             staging=Staging(row_bytes=row_bytes, dtype=dtype, largest_bytes=self._staging_bytes),
             row_bytes=row_bytes,
             frame_bytes=self._frame_bytes,
+            meter=self.meter,
         )
         chunks = CloudChunks(max_early_rows=self._staging_bytes // row_bytes)
         core = CloudCore(self._model.body, FIRST_PLAN, Ledger(self._clock.now_us()), chunks=chunks)

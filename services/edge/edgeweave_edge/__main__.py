@@ -18,6 +18,7 @@ from edgeweave.engine.serve import serve_engine
 from edgeweave.engine.worker import Worker
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.split import Split
+from edgeweave.metrics import EngineCollector, metrics_served
 from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.settings import EdgeSettings, load
@@ -79,7 +80,8 @@ async def _serve(settings: EdgeSettings, model: EdgePart[Any], unit_time: UnitTi
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, tls=settings.tls)
     server.add(EDGE_SERVICE, partial(add_EdgeServiceServicer_to_server, servicer))
-    await serve_engine(server, service=EDGE_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
+    async with metrics_served(settings.metrics_listen, "edge", EngineCollector("edge", servicer.meter)):
+        await serve_engine(server, service=EDGE_SERVICE, servicer=servicer, worker=worker, drain_s=settings.drain_s)
 
 
 if __name__ == "__main__":

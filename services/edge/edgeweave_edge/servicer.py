@@ -22,6 +22,7 @@ from edgeweave.interleave.edge_core import EdgeCore
 from edgeweave.interleave.ledger import Ledger
 from edgeweave.interleave.nouns import Attached
 from edgeweave.interleave.plans import FIRST_PLAN
+from edgeweave.metrics import OwnMeter
 from edgeweave.rpc.dialed_lane import LaneOptions
 from edgeweave.rpc.lanes import open_lanes
 from edgeweave.rpc.options import Keepalive
@@ -55,6 +56,7 @@ class EdgeServicer(EdgeServiceServicer):
         self._settings = settings
         self._unit_time = unit_time
         self._slot = SessionSlot()
+        self.meter = OwnMeter()
 
     async def RunEdgeTasks(  # noqa: N802 - named by the contract
         self, requests: AsyncIterator[pb.RunEdgeTasksRequest], context: Context
@@ -137,6 +139,7 @@ class EdgeServicer(EdgeServiceServicer):
             staging=staging,
             row_bytes=row_bytes,
             frame_bytes=settings.frame_bytes,
+            meter=self.meter,
         )
         core = EdgeCore(
             FIRST_PLAN,

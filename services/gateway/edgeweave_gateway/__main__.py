@@ -64,6 +64,7 @@ async def _serve(settings: GatewaySettings, text_model: TextModel, bound: socket
             api_keys=settings.api_keys,
             max_body_bytes=settings.max_body_bytes,
             clock=MonotonicClock(),
+            metrics_need_key=settings.metrics_need_key,
         )
         _log.info("serving", url=url_of(bound), model=routes.model_name, scheduler=settings.scheduler)
         try:

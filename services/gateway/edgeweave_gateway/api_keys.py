@@ -16,21 +16,25 @@ _GUARDED = "/v1/"
 
 
 class ApiKeys:
-    """Lets requests to `/v1/` pass that show one of `keys` as a bearer token; without keys, all requests.
+    """Lets requests to `/v1/` and to paths of `also` pass that show one of `keys` as a bearer token; without keys, all.
 
     Raises AuthenticationError for any other.
     """
 
-    def __init__(self, app: ASGIApp, *, keys: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, *, keys: Sequence[str], also: Sequence[str] = ()) -> None:
         self._app = app
+        self._also = frozenset(also)
         # Digests have one length, so that a comparison tells nothing about a key.
         self._digests = [_digest(key) for key in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the key, then go on."""
-        if self._digests and scope["type"] == "http" and scope["path"].startswith(_GUARDED):
+        if self._digests and scope["type"] == "http" and self._is_guarded(scope["path"]):
             self._check(Headers(scope=scope).get("authorization", ""))
         await self._app(scope, receive, send)
+
+    def _is_guarded(self, path: str) -> bool:
+        return path.startswith(_GUARDED) or path in self._also
 
     def _check(self, authorization: str) -> None:
         scheme, _, token = authorization.partition(" ")

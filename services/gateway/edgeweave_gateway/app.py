@@ -1,6 +1,7 @@
 """The web application of the gateway.
 
-Knows its layers, from outside to inside: ids and logs, API keys, the size of bodies, paths. Does not know a server.
+Knows its layers, from outside to inside: metrics, ids and logs, API keys, the size of bodies, paths. Does not know a
+server.
 """
 
 from collections.abc import Sequence
@@ -15,17 +16,22 @@ from starlette.types import ASGIApp
 import edgeweave
 from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError
+from edgeweave.metrics import PATH, HttpMeter
 from edgeweave_gateway.api_keys import ApiKeys
 from edgeweave_gateway.body_limit import BodyLimit
 from edgeweave_gateway.front import Front
 from edgeweave_gateway.http_errors import error_response, parameter_error
+from edgeweave_gateway.metered import Metered, MetricsPage
 from edgeweave_gateway.routes import Routes
 
 _STATUS_CLIENT_LEFT = 499
 
 
-def create_app(routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, clock: Clock) -> ASGIApp:
-    """Return the application: `routes` behind keys and limits."""
+def create_app(
+    routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, clock: Clock, metrics_need_key: bool = True
+) -> ASGIApp:
+    """Return the application: `routes` behind keys and limits, and the metrics of all that."""
+    meter = HttpMeter()
     app = FastAPI(
         title="edgeweave gateway",
         version=edgeweave.__version__,
@@ -34,12 +40,14 @@ def create_app(routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, 
         redoc_url=None,
     )
     app.include_router(routes.router())
+    app.add_api_route(PATH, MetricsPage(meter, routes.readiness).tell, include_in_schema=False, response_model=None)
     for kind in (EdgeweaveError, HTTPException, Exception):
         app.add_exception_handler(kind, _tell)
     app.add_exception_handler(RequestValidationError, _tell_parameter)
     app.add_exception_handler(ClientDisconnect, _tell_nobody)
     limited = BodyLimit(app, max_body_bytes=max_body_bytes)
-    return Front(ApiKeys(limited, keys=api_keys), clock=clock)
+    guarded = ApiKeys(limited, keys=api_keys, also=(PATH,) if metrics_need_key else ())
+    return Metered(Front(guarded, clock=clock), meter=meter, clock=clock)
 
 
 async def _tell(_request: Request, error: Exception) -> Response:

@@ -15,11 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError
+from edgeweave.metrics import PATH
 from edgeweave_gateway.http_errors import error_response
 
 REQUEST_ID_HEADER = "x-request-id"
-# Asked every second by whoever watches the gateway: a line each would bury the others.
-_PROBES = ("/health", "/ready")
+# Asked again and again by whoever watches the gateway: a line each would bury the others.
+_PROBES = ("/health", "/ready", PATH)
 _USABLE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 _log = structlog.get_logger(__name__)

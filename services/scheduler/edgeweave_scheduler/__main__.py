@@ -8,9 +8,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import structlog
 import uvloop
@@ -23,6 +24,7 @@ from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.plans import PlanRequest, kind_named
 from edgeweave.interleave.scheduler_core import SchedulerCore
 from edgeweave.interleave.scheduler_events import StopAdmission
+from edgeweave.metrics import SchedulerCollector, SchedulerMeter, metrics_served
 from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.settings import SchedulerSettings, load
@@ -87,7 +89,8 @@ async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
     clock, processor = MonotonicClock(), span_processor(settings.otlp_endpoint)
     provider = tracer_provider("scheduler", processor=processor)
     recorder = _recorder(core, processor, clock)
-    driver = Driver(core, clock=clock, watchers=[recorder.saw] if recorder is not None else [])
+    meter = SchedulerMeter(core)
+    driver = Driver(core, clock=clock, watchers=[meter.saw, *([recorder.saw] if recorder is not None else [])])
     health: asyncio.Queue[bool] = asyncio.Queue()
     keeper = SessionKeeper(
         driver,
@@ -100,22 +103,35 @@ async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, tls=settings.tls)
     server.add(SCHEDULER_SERVICE, partial(add_SchedulerServiceServicer_to_server, servicer))
-    await server.start()
-    await server.set_health(SCHEDULER_SERVICE, serving=False)
-    _log.info("serving", port=server.port, edge=settings.edge, cloud=settings.cloud)
-    background = [asyncio.create_task(keeper.run()), asyncio.create_task(_follow(server, health))]
+    collector = SchedulerCollector(meter, state=lambda: keeper.state)
     try:
-        await _signalled()
-        await _drain(driver, drain_s=settings.drain_s)
-        await server.stop(grace_s=1.0)
+        async with metrics_served(settings.metrics_listen, "scheduler", collector):
+            await server.start()
+            await server.set_health(SCHEDULER_SERVICE, serving=False)
+            _log.info("serving", port=server.port, edge=settings.edge, cloud=settings.cloud)
+            await _serve_until_told(
+                server, driver, drain_s=settings.drain_s, background=[keeper.run(), _follow(server, health)]
+            )
     finally:
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
         if recorder is not None:
             recorder.close()
         provider.shutdown()
     _log.info("stopped")
+
+
+async def _serve_until_told(
+    server: GrpcServer, driver: Driver, *, drain_s: float, background: Sequence[Coroutine[Any, Any, None]]
+) -> None:
+    """Serve until a signal; then let open requests end and stop."""
+    tasks = [asyncio.create_task(each) for each in background]
+    try:
+        await _signalled()
+        await _drain(driver, drain_s=drain_s)
+        await server.stop(grace_s=1.0)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _recorder(core: SchedulerCore, processor: SpanProcessor | None, clock: Clock) -> Recorder | None:
