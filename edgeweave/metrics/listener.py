@@ -1,7 +1,7 @@
 """Serves the page `/metrics` of a service that has no HTTP of its own.
 
 Knows as much of HTTP as a scrape takes: one request on a connection, answered and closed. Runs on the event loop of
-the service, where everything that the page tells changes, so that nothing changes while it is written.
+the service, where everything that the page tells changes, so that nothing changes while a metric is written.
 """
 
 import asyncio
@@ -82,14 +82,14 @@ class MetricsListener:
             with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(_PATIENCE_S):
                     head = await reader.readuntil(b"\r\n\r\n")
-                    writer.write(self._answer_to(head.decode("latin-1")))
+                    writer.write(await self._answer_to(head.decode("latin-1")))
                     await writer.drain()
         finally:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
 
-    def _answer_to(self, head: str) -> bytes:
+    async def _answer_to(self, head: str) -> bytes:
         method, _, rest = head.partition("\r\n")[0].partition(" ")
         target, _, version = rest.rpartition(" ")
         if not version.startswith("HTTP/1."):
@@ -99,7 +99,7 @@ class MetricsListener:
         if method not in {"GET", "HEAD"}:
             return _answer(HTTPStatus.METHOD_NOT_ALLOWED, "metrics can be read only\n", Allow="GET, HEAD")
         try:
-            told = page(self._registry)
+            told = await page(self._registry)
         except Exception as error:  # noqa: BLE001 - the border of a scrape: whatever it is, the service goes on
             _log.error("scrape_failed", exc_info=error)
             return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the metrics cannot be told, see the log of the service\n")

@@ -49,6 +49,20 @@ class SchedulerMeter:
 
     def saw(self, event: SchedulerEvent | None, effects: Iterable[SchedulerEffect], /, *, now_us: int) -> None:
         """Count an event that the core took, `None` where it looked at the time, and what it answered."""
+        self._take(event)
+        requests = self.requests
+        for effect in effects:
+            match effect:
+                case Emit():
+                    requests.emit(effect.request_id, now_us=now_us)
+                    if effect.finish is not None:
+                        requests.finish(effect.request_id, effect.finish, num_output=effect.index + 1)
+                case Refuse():
+                    requests.refuse(effect.request_id, effect.error)
+                case ToEngine(task=OpenSequence(sequence=number)):
+                    self._admit(number, now_us)
+
+    def _take(self, event: SchedulerEvent | None) -> None:
         match event:
             case FromEngine():
                 self._hear(event)
@@ -58,19 +72,6 @@ class SchedulerMeter:
                 self.requests.abort(event.request_id)
             case Connected() | Disconnected():
                 self._change(self.core.session)
-        for effect in effects:
-            self._follow(effect, now_us)
-
-    def _follow(self, effect: SchedulerEffect, now_us: int) -> None:
-        match effect:
-            case Emit():
-                self.requests.emit(effect.request_id, now_us=now_us)
-                if effect.finish is not None:
-                    self.requests.finish(effect.request_id, effect.finish, num_output=effect.index + 1)
-            case Refuse():
-                self.requests.refuse(effect.request_id, effect.error)
-            case ToEngine(task=OpenSequence(sequence=number)):
-                self._admit(number, now_us)
 
     def _admit(self, number: int, now_us: int) -> None:
         opened = self.core.session.sequences.get(number) if self.core.session is not None else None

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from edgeweave.interleave.nouns import Stage, UnitRan
 from edgeweave.interleave.scheduler_events import SchedulerEvent
-from edgeweave.metrics import SchedulerMeter, page
+from edgeweave.metrics import SchedulerMeter
 from fakes.driven import DrivenScheduler
 
 
@@ -71,7 +71,7 @@ class Scraped:
     @classmethod
     def of(cls, registry: CollectorRegistry) -> "Scraped":
         """Return what a registry tells now."""
-        return cls(page(registry).decode())
+        return cls(generate_latest(registry).decode())
 
     def value(self, name: str, **labels: str) -> float:
         """Return one sample."""

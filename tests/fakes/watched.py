@@ -10,6 +10,7 @@ from edgeweave.interleave.nouns import Timeline
 from edgeweave.interleave.requests import Attempt, Request
 from edgeweave.interleave.scheduler_core import SchedulerCore
 from edgeweave.interleave.scheduler_events import FromEngine, SchedulerEvent
+from edgeweave.metrics import SchedulerMeter
 from edgeweave_scheduler.driver import Answer, Driver
 
 WAITING = "waiting"
@@ -43,7 +44,8 @@ class WatchedDriver(Driver):
     """A driver that keeps the timelines of the engines, and counts in which state requests were aborted."""
 
     def __init__(self, core: SchedulerCore, *, clock: Clock, notice: Notice) -> None:
-        super().__init__(core, clock=clock)
+        self.meter = SchedulerMeter(core)
+        super().__init__(core, clock=clock, watchers=[self.meter.saw])
         self.timelines: dict[Side, list[Timeline]] = {side: [] for side in Side}
         self.aborts: Counter[str] = Counter()
         self.num_opened = 0

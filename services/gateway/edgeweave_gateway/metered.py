@@ -47,7 +47,7 @@ class MetricsPage:
 
     async def tell(self) -> Response:
         """Tell all metrics as they are now."""
-        return Response(page(self._registry), headers={"content-type": CONTENT_TYPE})
+        return Response(await page(self._registry), headers={"content-type": CONTENT_TYPE})
 
 
 def _route(scope: Scope) -> str | None:
