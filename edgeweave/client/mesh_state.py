@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from edgeweave.interleave.nouns import BubbleCause, Plan, Stage
+from edgeweave.interleave.recent_times import Quantiles
+from edgeweave.interleave.request_totals import RequestEnd
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.wire.fields import enum_field
 from edgeweave.wire.tasks import plan_of
@@ -32,7 +34,10 @@ class UnitSum:
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """Sums of one engine since the start of its session; `units` by stage and number of rows."""
+    """Sums of one engine since the start of its session; `units` by stage and number of rows.
+
+    `clock_us` is the engine's clock at its last report.
+    """
 
     busy_us: int
     bubbles_us: Mapping[BubbleCause, int]
@@ -44,6 +49,12 @@ class EngineState:
     received_bytes: int
     sent_bytes: int
     units: Mapping[tuple[Stage, int], UnitSum] = field(default_factory=dict)
+    clock_us: int = 0
+
+    @property
+    def reserved_share(self) -> float | None:
+        """Share of the KV blocks that is reserved; None where there are no blocks."""
+        return 1.0 - self.num_free_blocks / self.num_blocks if self.num_blocks else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,7 @@ class MeshState:
 
     `reason` says why the last session ended or none can begin, None while all is well. `plan` and the engines are
     None where there are none. `max_seq_len` is the most tokens of prompt and output together, None while not known.
+    `clock_us` is the scheduler's clock. Quantiles are those of the last minute, None where nothing happened in it.
     """
 
     state: SessionState
@@ -74,6 +86,14 @@ class MeshState:
     outside_us: int
     hidden_share: float
     max_seq_len: int | None
+    clock_us: int
+    num_decoding: int
+    num_prefill_tokens: int
+    steps_us: int
+    queue_time: Quantiles | None
+    time_to_first_token: Quantiles | None
+    time_per_token: Quantiles | None
+    ends: Mapping[RequestEnd, int]
 
 
 def mesh_state_of(response: pb.WatchMeshResponse) -> MeshState:
@@ -99,6 +119,14 @@ def mesh_state_of(response: pb.WatchMeshResponse) -> MeshState:
         outside_us=response.outside_us,
         hidden_share=response.hidden_share,
         max_seq_len=response.max_seq_len or None,
+        clock_us=response.clock_us,
+        num_decoding=response.num_decoding,
+        num_prefill_tokens=response.num_prefill_tokens,
+        steps_us=response.steps_us,
+        queue_time=_quantiles_of(response.queue_time),
+        time_to_first_token=_quantiles_of(response.time_to_first_token),
+        time_per_token=_quantiles_of(response.time_per_token),
+        ends={enum_field(sum_, "end", kind=RequestEnd): sum_.num_requests for sum_ in response.ends},
     )
 
 
@@ -117,4 +145,12 @@ def _engine_state_of(message: pb.EngineState) -> EngineState:
             (enum_field(sum_, "stage", kind=Stage), sum_.num_rows): UnitSum(sum_.num_units, sum_.total_us)
             for sum_ in message.units
         },
+        clock_us=message.clock_us,
     )
+
+
+def _quantiles_of(message: pb.Quantiles) -> Quantiles | None:
+    """Return the quantiles; `None` where nothing was counted, which an absent message says too."""
+    if not message.num_times:
+        return None
+    return Quantiles(message.num_times, message.p50_us, message.p90_us, message.p99_us)

@@ -12,7 +12,10 @@ from edgeweave.interleave.nouns import GREEDY, OpenSequence, Sampling
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request. `output` starts with what a resumed request had; times are microseconds."""
+    """One request. `output` starts with the `num_given` tokens that a resumed request had; times are microseconds.
+
+    `first_token_us` is when the first token came that was sampled here; `None` before.
+    """
 
     request_id: str
     prompt: tuple[int, ...]
@@ -22,6 +25,13 @@ class Request:
     stop_token_ids: frozenset[int] = frozenset()
     arrived_us: int = 0
     deadline_us: int | None = None
+    first_token_us: int | None = None
+    is_admitted: bool = False
+    num_given: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count what was given."""
+        self.num_given = len(self.output)
 
     @property
     def tokens(self) -> tuple[int, ...]:

@@ -40,6 +40,7 @@ from edgeweave.interleave.nouns import (
 from edgeweave.interleave.planner import Planner
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.refusal import refusal_of
+from edgeweave.interleave.request_totals import RequestEnd, RequestTotals
 from edgeweave.interleave.requests import Request, SchedulerSequence
 from edgeweave.interleave.scheduler_events import (
     Cancel,
@@ -76,6 +77,7 @@ class SchedulerCore:
     draining_reason: str | None = None
     num_preemptions: int = 0
     num_output_tokens: int = 0
+    request_totals: RequestTotals = field(default_factory=RequestTotals)
     _expires_us: int | None = None
     _overdue_us: int = 0
 
@@ -149,6 +151,7 @@ class SchedulerCore:
     def _submit(self, request: Request) -> list[SchedulerEffect]:
         error = self._refusal(request)
         if error is not None:
+            self.request_totals.take_ended(RequestEnd.REFUSED)
             return [Refuse(request.request_id, error)]
         self.requests[request.request_id] = request
         if request.deadline_us is not None:
@@ -167,7 +170,10 @@ class SchedulerCore:
 
     def _cancel(self, event: Cancel, now_us: int) -> list[SchedulerEffect]:
         request = self.requests.pop(event.request_id, None)
-        return self._abandon(request, now_us) if request is not None else []
+        if request is None:
+            return []
+        self.request_totals.take_ended(RequestEnd.CANCELLED)
+        return self._abandon(request, now_us)
 
     def _abandon(self, request: Request, now_us: int) -> list[SchedulerEffect]:
         """Stop working on a request that is no longer in `requests`."""
@@ -187,6 +193,7 @@ class SchedulerCore:
         effects: list[SchedulerEffect] = []
         for request in [each for each in self.requests.values() if (each.deadline_us or now_us + 1) <= now_us]:
             del self.requests[request.request_id]
+            self.request_totals.take_ended(RequestEnd.DEADLINE)
             waited_ms = (now_us - request.arrived_us) // 1000
             error = DeadlineError(f"the deadline passed after {waited_ms} ms and {len(request.output)} tokens")
             effects += [Refuse(request.request_id, error), *self._abandon(request, now_us)]
@@ -210,6 +217,7 @@ class SchedulerCore:
         self.waiting.clear()
         lost = list(self.requests)
         self.requests.clear()
+        self.request_totals.take_ended(RequestEnd.LOST, num_requests=len(lost))
         error = SessionLostError(f"the session was lost: {event.reason}; try again")
         return [Refuse(request_id, error) for request_id in lost]
 
@@ -277,6 +285,7 @@ class SchedulerCore:
         for request, drafted in [(self.waiting[row.index], row) for row in draft.admitted]:
             self.waiting.remove(request)
             sequence = session.open(request, now_us=now_us)
+            self.request_totals.take_admitted(request, now_us=now_us)
             rows.append(Row(sequence.number, drafted.start, drafted.stop))
             effects.append(ToEngine(Side.EDGE, sequence.opening()))
         chunk = session.issue(
@@ -316,10 +325,10 @@ class SchedulerCore:
         return []
 
     def _take_chunk(self, session: Session, done: ChunkDone, now_us: int) -> list[SchedulerEffect]:
-        if session.chunks.pop(done.chunk, None) is None:
+        issued = session.chunks.pop(done.chunk, None)
+        if issued is None:
             return []  # all of it was released; it left the count then
-        session.totals.away_us += done.away_us
-        session.totals.num_chunks_done += 1
+        session.take_chunk_done(issued.chunk, done)
         return self._take_samples(session, done.samples, now_us)
 
     def _take_samples(self, session: Session, samples: Iterable[Sample], now_us: int) -> list[SchedulerEffect]:
@@ -329,7 +338,7 @@ class SchedulerCore:
             if sequence is not None:
                 effects.append(self._emit(session, sequence, sample, now_us))
                 if sample.finish is not None:
-                    effects += self._finish(session, sequence)
+                    effects += self._finish(session, sequence, RequestEnd(sample.finish), now_us)
         return effects
 
     def _emit(self, session: Session, sequence: SchedulerSequence, sample: Sample, now_us: int) -> Emit:
@@ -340,11 +349,16 @@ class SchedulerCore:
             )
         session.take_token(sequence, sample.token_id, now_us=now_us)
         self.num_output_tokens += 1
+        if request.first_token_us is None:
+            self.request_totals.take_first_token(request, now_us=now_us)
         return Emit(request.request_id, sample.index, sample.token_id, sample.finish)
 
-    def _finish(self, session: Session, sequence: SchedulerSequence) -> list[SchedulerEffect]:
+    def _finish(
+        self, session: Session, sequence: SchedulerSequence, end: RequestEnd, now_us: int
+    ) -> list[SchedulerEffect]:
         """The edge freed the sequence when it ended; what is left to do is in the cloud."""
         del self.requests[sequence.request.request_id]
+        self.request_totals.take_finished(sequence.request, end, now_us=now_us)
         session.finish(sequence)
         return self._send_release(session, [sequence], sides=[Side.CLOUD])
 
@@ -358,6 +372,7 @@ class SchedulerCore:
             del self.requests[sequence.request.request_id]
             error = UnitFailedError(f"the {stage} of {unit} failed in the {side.value} engine: {reason}; see its log")
             effects.append(Refuse(sequence.request.request_id, error))
+        self.request_totals.take_ended(RequestEnd.FAILED, num_requests=len(live))
         if event.chunk is not None:
             session.chunks.pop(event.chunk, None)
         return [*effects, *self._release(session, live, now_us)]

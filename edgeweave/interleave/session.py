@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from edgeweave.interleave.accounts import Account, Accounts, Side
 from edgeweave.interleave.measures import Measures
-from edgeweave.interleave.nouns import Chunk, LanesReady, Released, Row, Segment, StepDone, Timeline
+from edgeweave.interleave.nouns import Chunk, ChunkDone, LanesReady, Released, Row, Segment, StepDone, Timeline
 from edgeweave.interleave.replay import Replay
 from edgeweave.interleave.requests import Attempt, Request, SchedulerSequence
 from edgeweave.interleave.round_trips import RoundTrips
@@ -176,9 +176,17 @@ class Session:
         for ran in event.ran:
             self.replay.observe(ran)
 
+    def take_chunk_done(self, chunk: Chunk, done: ChunkDone) -> None:
+        """Count a chunk that was answered."""
+        self.totals.away_us += done.away_us
+        self.totals.num_chunks_done += 1
+        self.totals.num_prefill_tokens += chunk.num_tokens
+
     def take_step_times(self, done: StepDone) -> None:
         """Count a step's times."""
-        self.totals.away_us += done.away_us + done.turnaround_us
+        step_us = done.away_us + done.turnaround_us
+        self.totals.away_us += step_us
+        self.totals.steps_us += step_us
         self.totals.num_steps_done += 1
         self.measures.take_step(done)
 

@@ -21,7 +21,10 @@ class UnitTotal:
 
 @dataclass(slots=True)
 class EngineTotals:
-    """Sums of one engine, in microseconds, units, rows and bytes; `units` by stage and number of rows."""
+    """Sums of one engine, in microseconds, units, rows and bytes; `units` by stage and number of rows.
+
+    `clock_us` is the engine's clock at its last report. Up to there, what is in no sum is the open unit or bubble.
+    """
 
     busy_us: int = 0
     idle_us: int = 0
@@ -30,6 +33,7 @@ class EngineTotals:
     num_skipped_rows: int = 0
     received_bytes: int = 0
     sent_bytes: int = 0
+    clock_us: int = 0
     units: dict[tuple[Stage, int], UnitTotal] = field(default_factory=dict)
 
     def add(self, timeline: Timeline) -> None:
@@ -40,6 +44,7 @@ class EngineTotals:
         self.idle_us += timeline.idle_us
         self.received_bytes += timeline.received_bytes
         self.sent_bytes += timeline.sent_bytes
+        self.clock_us = timeline.clock_us
         for bubble in timeline.bubbles:
             length_us = bubble.end_us - bubble.begin_us
             self.bubbles_us[bubble.cause] = self.bubbles_us.get(bubble.cause, 0) + length_us
@@ -54,13 +59,19 @@ class EngineTotals:
 
 @dataclass(slots=True)
 class SessionTotals:
-    """Sums of one session. `outside_us` is what chunks and steps spent outside the cloud."""
+    """Sums of one session. `outside_us` is what chunks and steps spent outside the cloud.
+
+    `steps_us` is the time of all steps from leaving the edge to being ready to leave again: for every step in flight it
+    grows by a second each second.
+    """
 
     engines: dict[Side, EngineTotals] = field(default_factory=lambda: {side: EngineTotals() for side in Side})
     away_us: int = 0
+    steps_us: int = 0
     inside_us: int = 0
     num_chunks_done: int = 0
     num_steps_done: int = 0
+    num_prefill_tokens: int = 0
 
     def add(self, timeline: Timeline, *, side: Side) -> None:
         """Add one report of an engine."""

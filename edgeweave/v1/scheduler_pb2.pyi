@@ -21,6 +21,50 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _RequestEnd:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RequestEndEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RequestEnd.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REQUEST_END_UNSPECIFIED: _RequestEnd.ValueType  # 0
+    """Never sent."""
+    REQUEST_END_STOP: _RequestEnd.ValueType  # 1
+    """By a stop token."""
+    REQUEST_END_LENGTH: _RequestEnd.ValueType  # 2
+    """At its limit of output tokens."""
+    REQUEST_END_CANCELLED: _RequestEnd.ValueType  # 3
+    """Its client left."""
+    REQUEST_END_DEADLINE: _RequestEnd.ValueType  # 4
+    """Its deadline passed."""
+    REQUEST_END_FAILED: _RequestEnd.ValueType  # 5
+    """A unit failed."""
+    REQUEST_END_LOST: _RequestEnd.ValueType  # 6
+    """The session broke."""
+    REQUEST_END_REFUSED: _RequestEnd.ValueType  # 7
+    """It was not taken in: no session, a full queue, or what can never be served."""
+
+class RequestEnd(_RequestEnd, metaclass=_RequestEndEnumTypeWrapper):
+    """How a request ended."""
+
+REQUEST_END_UNSPECIFIED: RequestEnd.ValueType  # 0
+"""Never sent."""
+REQUEST_END_STOP: RequestEnd.ValueType  # 1
+"""By a stop token."""
+REQUEST_END_LENGTH: RequestEnd.ValueType  # 2
+"""At its limit of output tokens."""
+REQUEST_END_CANCELLED: RequestEnd.ValueType  # 3
+"""Its client left."""
+REQUEST_END_DEADLINE: RequestEnd.ValueType  # 4
+"""Its deadline passed."""
+REQUEST_END_FAILED: RequestEnd.ValueType  # 5
+"""A unit failed."""
+REQUEST_END_LOST: RequestEnd.ValueType  # 6
+"""The session broke."""
+REQUEST_END_REFUSED: RequestEnd.ValueType  # 7
+"""It was not taken in: no session, a full queue, or what can never be served."""
+Global___RequestEnd: _TypeAlias = RequestEnd  # noqa: Y015
+
 class _SessionState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -267,6 +311,7 @@ class EngineState(_message.Message):
     RECEIVED_BYTES_FIELD_NUMBER: _builtins.int
     SENT_BYTES_FIELD_NUMBER: _builtins.int
     UNITS_FIELD_NUMBER: _builtins.int
+    CLOCK_US_FIELD_NUMBER: _builtins.int
     busy_us: _builtins.int
     """Time in which units ran."""
     idle_us: _builtins.int
@@ -283,6 +328,8 @@ class EngineState(_message.Message):
     """Hidden-state bytes received on the lanes."""
     sent_bytes: _builtins.int
     """Hidden-state bytes sent on the lanes."""
+    clock_us: _builtins.int
+    """Clock of the engine at its last report; up to there, what is in no sum is the unit or bubble that is open."""
     @_builtins.property
     def bubbles(self) -> _containers.RepeatedCompositeFieldContainer[Global___BubbleSum]:
         """Bubbles by cause."""
@@ -304,10 +351,11 @@ class EngineState(_message.Message):
         received_bytes: _builtins.int = ...,
         sent_bytes: _builtins.int = ...,
         units: _abc.Iterable[Global___UnitSum] | None = ...,
+        clock_us: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubbles", b"bubbles", "busy_us", b"busy_us", "idle_us", b"idle_us", "num_blocks", b"num_blocks", "num_free_blocks", b"num_free_blocks", "num_skipped_rows", b"num_skipped_rows", "num_units", b"num_units", "received_bytes", b"received_bytes", "sent_bytes", b"sent_bytes", "units", b"units"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubbles", b"bubbles", "busy_us", b"busy_us", "clock_us", b"clock_us", "idle_us", b"idle_us", "num_blocks", b"num_blocks", "num_free_blocks", b"num_free_blocks", "num_skipped_rows", b"num_skipped_rows", "num_units", b"num_units", "received_bytes", b"received_bytes", "sent_bytes", b"sent_bytes", "units", b"units"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -374,6 +422,66 @@ class BubbleSum(_message.Message):
 Global___BubbleSum: _TypeAlias = BubbleSum  # noqa: Y015
 
 @_typing.final
+class Quantiles(_message.Message):
+    """Times of the last minute, or of its newest 4,096."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUM_TIMES_FIELD_NUMBER: _builtins.int
+    P50_US_FIELD_NUMBER: _builtins.int
+    P90_US_FIELD_NUMBER: _builtins.int
+    P99_US_FIELD_NUMBER: _builtins.int
+    num_times: _builtins.int
+    """How many times there were; without any the message is absent."""
+    p50_us: _builtins.int
+    """Half of them are at most so long."""
+    p90_us: _builtins.int
+    """90 % of them are at most so long."""
+    p99_us: _builtins.int
+    """99 % of them are at most so long."""
+    def __init__(
+        self,
+        *,
+        num_times: _builtins.int = ...,
+        p50_us: _builtins.int = ...,
+        p90_us: _builtins.int = ...,
+        p99_us: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["num_times", b"num_times", "p50_us", b"p50_us", "p90_us", b"p90_us", "p99_us", b"p99_us"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Quantiles: _TypeAlias = Quantiles  # noqa: Y015
+
+@_typing.final
+class EndSum(_message.Message):
+    """Requests that ended in one way."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    END_FIELD_NUMBER: _builtins.int
+    NUM_REQUESTS_FIELD_NUMBER: _builtins.int
+    end: Global___RequestEnd.ValueType
+    """How they ended."""
+    num_requests: _builtins.int
+    """How many."""
+    def __init__(
+        self,
+        *,
+        end: Global___RequestEnd.ValueType = ...,
+        num_requests: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "num_requests", b"num_requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndSum: _TypeAlias = EndSum  # noqa: Y015
+
+@_typing.final
 class WatchMeshResponse(_message.Message):
     """The state of the mesh."""
 
@@ -399,6 +507,14 @@ class WatchMeshResponse(_message.Message):
     HIDDEN_SHARE_FIELD_NUMBER: _builtins.int
     NUM_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_SEQ_LEN_FIELD_NUMBER: _builtins.int
+    CLOCK_US_FIELD_NUMBER: _builtins.int
+    NUM_DECODING_FIELD_NUMBER: _builtins.int
+    NUM_PREFILL_TOKENS_FIELD_NUMBER: _builtins.int
+    STEPS_US_FIELD_NUMBER: _builtins.int
+    QUEUE_TIME_FIELD_NUMBER: _builtins.int
+    TIME_TO_FIRST_TOKEN_FIELD_NUMBER: _builtins.int
+    TIME_PER_TOKEN_FIELD_NUMBER: _builtins.int
+    ENDS_FIELD_NUMBER: _builtins.int
     state: Global___SessionState.ValueType
     """State of the session."""
     session: _builtins.int
@@ -433,6 +549,14 @@ class WatchMeshResponse(_message.Message):
     """Output tokens since the start of the scheduler."""
     max_seq_len: _builtins.int
     """Most tokens of one request, prompt and output together; 0: not known before the first session."""
+    clock_us: _builtins.int
+    """Clock of the scheduler at this state."""
+    num_decoding: _builtins.int
+    """Sequences that are through their prefill: the rows of the steps."""
+    num_prefill_tokens: _builtins.int
+    """Tokens of the chunks answered in this session; what is computed again counts again."""
+    steps_us: _builtins.int
+    """Time of the steps of this session from leaving the edge to being ready to leave again, of all steps together."""
     @_builtins.property
     def plan(self) -> _common_pb2.Plan:
         """The plan in force."""
@@ -444,6 +568,22 @@ class WatchMeshResponse(_message.Message):
     @_builtins.property
     def cloud(self) -> Global___EngineState:
         """The cloud engine; absent without one."""
+
+    @_builtins.property
+    def queue_time(self) -> Global___Quantiles:
+        """Time from the arrival of a request to its admission."""
+
+    @_builtins.property
+    def time_to_first_token(self) -> Global___Quantiles:
+        """Time from the arrival of a request to its first token."""
+
+    @_builtins.property
+    def time_per_token(self) -> Global___Quantiles:
+        """Mean time of the tokens after the first, of requests that ended."""
+
+    @_builtins.property
+    def ends(self) -> _containers.RepeatedCompositeFieldContainer[Global___EndSum]:
+        """Requests that ended since the start of the scheduler, those of every way that occurred."""
 
     def __init__(
         self,
@@ -468,10 +608,18 @@ class WatchMeshResponse(_message.Message):
         hidden_share: _builtins.float = ...,
         num_output_tokens: _builtins.int = ...,
         max_seq_len: _builtins.int = ...,
+        clock_us: _builtins.int = ...,
+        num_decoding: _builtins.int = ...,
+        num_prefill_tokens: _builtins.int = ...,
+        steps_us: _builtins.int = ...,
+        queue_time: Global___Quantiles | None = ...,
+        time_to_first_token: Global___Quantiles | None = ...,
+        time_per_token: Global___Quantiles | None = ...,
+        ends: _abc.Iterable[Global___EndSum] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cloud", b"cloud", "edge", b"edge", "plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cloud", b"cloud", "edge", b"edge", "plan", b"plan", "queue_time", b"queue_time", "time_per_token", b"time_per_token", "time_to_first_token", b"time_to_first_token"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cloud", b"cloud", "edge", b"edge", "hidden_share", b"hidden_share", "max_seq_len", b"max_seq_len", "num_chunks", b"num_chunks", "num_chunks_done", b"num_chunks_done", "num_departures", b"num_departures", "num_output_tokens", b"num_output_tokens", "num_preemptions", b"num_preemptions", "num_releasing", b"num_releasing", "num_running", b"num_running", "num_steps_done", b"num_steps_done", "num_waiting", b"num_waiting", "outside_us", b"outside_us", "plan", b"plan", "prefill_bytes_per_s", b"prefill_bytes_per_s", "reason", b"reason", "rtt_us", b"rtt_us", "session", b"session", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock_us", b"clock_us", "cloud", b"cloud", "edge", b"edge", "ends", b"ends", "hidden_share", b"hidden_share", "max_seq_len", b"max_seq_len", "num_chunks", b"num_chunks", "num_chunks_done", b"num_chunks_done", "num_decoding", b"num_decoding", "num_departures", b"num_departures", "num_output_tokens", b"num_output_tokens", "num_preemptions", b"num_preemptions", "num_prefill_tokens", b"num_prefill_tokens", "num_releasing", b"num_releasing", "num_running", b"num_running", "num_steps_done", b"num_steps_done", "num_waiting", b"num_waiting", "outside_us", b"outside_us", "plan", b"plan", "prefill_bytes_per_s", b"prefill_bytes_per_s", "queue_time", b"queue_time", "reason", b"reason", "rtt_us", b"rtt_us", "session", b"session", "state", b"state", "steps_us", b"steps_us", "time_per_token", b"time_per_token", "time_to_first_token", b"time_to_first_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

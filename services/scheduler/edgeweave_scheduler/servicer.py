@@ -86,7 +86,7 @@ class SchedulerServicer(SchedulerServiceServicer):
         async with telling_errors(context):
             interval_s = max(message.interval_ms, SHORTEST_INTERVAL_MS) / 1000
             while True:
-                yield mesh_message(self._driver.core, self._keeper)
+                yield mesh_message(self._driver.core, self._keeper, now_us=self._driver.clock.now_us())
                 await asyncio.sleep(interval_s)
 
     @contextmanager
