@@ -4,11 +4,12 @@ Knows sums. Does not know who asked.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from edgeweave.client import Client, EngineState, MeshState, SessionState
+from edgeweave.client import Client, MeshState, SessionState
+from edgeweave.client.engine_use import EngineUse, engine_use, rows_of
 from edgeweave.client.mesh_state import UnitSum
 from edgeweave.errors import UnavailableError
 from edgeweave.interleave.nouns import BubbleCause, Stage
@@ -20,38 +21,6 @@ _TIMEOUT_S = 30.0
 def cause_words(cause: BubbleCause) -> str:
     """Return the name of a cause as it is read."""
     return cause.name.lower().replace("_", " ")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineUse:
-    """What one engine did, in microseconds; `units` by stage and number of rows."""
-
-    busy_us: int
-    bubbles_us: dict[BubbleCause, int]
-    units: dict[tuple[Stage, int], UnitSum]
-
-    @property
-    def open_us(self) -> int:
-        """Time in which a sequence was open."""
-        return self.busy_us + sum(self.bubbles_us.values())
-
-    @property
-    def busy_share(self) -> float:
-        """Share of that time in which a unit ran."""
-        return self.busy_us / self.open_us if self.open_us else 0.0
-
-    @property
-    def largest_bubble(self) -> BubbleCause | None:
-        """The cause that took most time; `None` without bubbles."""
-        return max(self.bubbles_us, key=lambda cause: self.bubbles_us[cause], default=None)
-
-    def stage_us(self, *stages: Stage) -> int:
-        """Return the time of all units of these stages."""
-        return sum(unit.total_us for (stage, _), unit in self.units.items() if stage in stages)
-
-    def rows(self, stage: Stage) -> dict[int, UnitSum]:
-        """Return the units of `stage` by their number of rows; those without a live row are left out."""
-        return _rows(self.units, stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +54,24 @@ def use_between(before: MeshState, after: MeshState) -> MeshUse:
     """
     if before.edge is None or after.edge is None or before.session != after.session:
         raise UnavailableError(f"the session broke while it was measured: {after.reason or 'no reason was given'}")
-    clouds = None if before.cloud is None or after.cloud is None else (before.cloud, after.cloud)
+    cloud = engine_use(before.cloud, after.cloud) if before.cloud is not None and after.cloud is not None else None
     return MeshUse(
-        edge=_engine_use(before.edge, after.edge),
-        cloud=_engine_use(*clouds) if clouds else None,
+        edge=engine_use(before.edge, after.edge),
+        cloud=cloud,
         rtt_us=after.rtt_us,
         lane_bytes_per_s=after.prefill_bytes_per_s,
         num_steps=after.num_steps_done - before.num_steps_done,
         num_preemptions=after.num_preemptions - before.num_preemptions,
         num_departures=after.num_departures - before.num_departures,
-        hidden_bytes=_lane_bytes(clouds[1]) - _lane_bytes(clouds[0]) if clouds else 0,
+        hidden_bytes=cloud.received_bytes + cloud.sent_bytes if cloud is not None else 0,
     )
 
 
 def steps_so_far(state: MeshState) -> dict[int, UnitSum]:
     """Return the decode steps of the engine that has the body, by rows, since the session began."""
     if state.cloud is not None:
-        return _rows(state.cloud.units, Stage.STEP)
-    return _rows(state.edge.units, Stage.TURNAROUND) if state.edge is not None else {}
+        return rows_of(state.cloud.units, Stage.STEP)
+    return rows_of(state.edge.units, Stage.TURNAROUND) if state.edge is not None else {}
 
 
 async def state_at_rest(client: Client) -> MeshState:
@@ -137,26 +106,3 @@ async def first_at_rest(states: AsyncIterable[MeshState]) -> MeshState:
         elif all(now > then for now, then in zip(idle_us, quiet, strict=True)):
             return state
     raise UnavailableError("the scheduler stopped telling the state of the mesh")
-
-
-def _engine_use(before: EngineState, after: EngineState) -> EngineUse:
-    bubbles_us = {cause: us - before.bubbles_us.get(cause, 0) for cause, us in after.bubbles_us.items()}
-    none = UnitSum(0, 0)
-    units = {kind: _unit_difference(before.units.get(kind, none), unit) for kind, unit in after.units.items()}
-    return EngineUse(
-        busy_us=after.busy_us - before.busy_us,
-        bubbles_us={cause: us for cause, us in bubbles_us.items() if us},
-        units={kind: unit for kind, unit in units.items() if unit.num_units},
-    )
-
-
-def _rows(units: Mapping[tuple[Stage, int], UnitSum], stage: Stage) -> dict[int, UnitSum]:
-    return {num_rows: unit for (each, num_rows), unit in units.items() if each is stage and num_rows}
-
-
-def _unit_difference(before: UnitSum, after: UnitSum) -> UnitSum:
-    return UnitSum(after.num_units - before.num_units, after.total_us - before.total_us)
-
-
-def _lane_bytes(cloud: EngineState) -> int:
-    return cloud.received_bytes + cloud.sent_bytes

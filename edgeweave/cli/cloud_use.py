@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from edgeweave.client import Client, EngineState, MeshState, SessionState
+from edgeweave.client.engine_use import engine_use
 from edgeweave.errors import UnavailableError
 from edgeweave.interleave.nouns import BubbleCause
 
@@ -44,13 +45,11 @@ def cloud_use(before: MeshState, after: MeshState) -> CloudUse:
     """
     if before.cloud is None or after.cloud is None or before.session != after.session:
         raise UnavailableError("the session with the cloud broke while it was measured; ask again")
-    bubbles_us = {
-        cause: time_us - before.cloud.bubbles_us.get(cause, 0) for cause, time_us in after.cloud.bubbles_us.items()
-    }
+    use = engine_use(before.cloud, after.cloud)
     return CloudUse(
-        busy_us=after.cloud.busy_us - before.cloud.busy_us,
-        bubbles_us={cause: time_us for cause, time_us in bubbles_us.items() if time_us},
-        link_bytes=_link_bytes(after.cloud) - _link_bytes(before.cloud),
+        busy_us=use.busy_us,
+        bubbles_us=use.bubbles_us,
+        link_bytes=use.received_bytes + use.sent_bytes,
         hidden_share=after.hidden_share,
         rtt_us=after.rtt_us,
     )
@@ -89,7 +88,3 @@ async def first_at_rest(states: AsyncIterable[MeshState]) -> MeshState:
         elif state.cloud.idle_us > quiet.idle_us:  # idle time is reported after what came before it
             return state
     raise UnavailableError("the scheduler stopped telling the state of the mesh")
-
-
-def _link_bytes(cloud: EngineState) -> int:
-    return cloud.received_bytes + cloud.sent_bytes

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from edgeweave.client.engine_use import EngineUse
 from edgeweave.client.mesh_state import UnitSum
 from edgeweave.interleave.nouns import BubbleCause, Stage
 from weaving.answers import Answer
 from weaving.checks import Check
 from weaving.places import ONE_PLACE, Place
 from weaving.run import Key, Run
-from weaving.use import EngineUse, MeshUse
+from weaving.use import MeshUse
 
 
 def answer(submitted_us: int, *token_us: int, num_prompt_tokens: int = 10) -> Answer:
