@@ -108,6 +108,7 @@ class Mesh:
         self.ended_sessions: list[str] = []
         self.fail_next: ErrorCode | None = None
         self.streams: dict[str, deque[object]] = {}
+        self.timelines: dict[Side, list[Timeline]] = {}
         self.watcher: Watcher = unwatched
         self.connect()
 
@@ -129,6 +130,7 @@ class Mesh:
         self.number += 1
         self.connected_us = self.now_us
         self.streams = {name: deque() for name in STREAMS}
+        self.timelines = {side: [] for side in Side}
         body = NO_BODY if self.config.centralized else BODY
         self.edge = self._new_edge(body)
         self.cloud = self._new_cloud(body)
@@ -194,10 +196,12 @@ class Mesh:
         raise AssertionError(f"the mesh did not come to rest; moves: {self.moves()}")
 
     def report(self) -> None:
-        """Send the timelines of both engines."""
+        """Send the timelines of both engines, and keep them until the session ends."""
         self.reported_us = self.now_us
-        for name, shell in self.shells:
-            self.streams[f"from_{name}"].append(shell.core.take_timeline(now_us=self.now_us))
+        for side, (name, shell) in zip(Side, self.shells, strict=True):
+            timeline = shell.core.take_timeline(now_us=self.now_us)
+            self.timelines[side].append(timeline)
+            self.streams[f"from_{name}"].append(timeline)
 
     def _end_unit(self, shell: EdgeShell | CloudShell) -> None:
         failure, self.fail_next = self.fail_next, None

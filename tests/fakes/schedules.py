@@ -16,6 +16,7 @@ from edgeweave.interleave.nouns import ErrorCode, KvCapacity, PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Attempt
 from edgeweave.interleave.scheduler_events import Cancel
+from fakes.account import bubbles_by_cause, check_account
 from fakes.mesh import NUM_LAYERS, Config, Mesh
 from fakes.symbolic import generate
 
@@ -148,7 +149,9 @@ class Schedule:
         self.mesh.fail_next = ErrorCode.COMPUTE
 
     def lose(self) -> None:
-        """The session breaks."""
+        """The session breaks; up to its last reports all time is accounted for."""
+        for timelines in self.mesh.timelines.values():
+            check_account(timelines, begin_us=self.mesh.connected_us)
         self.mesh.lose_session("the test cut it")
 
     def abort(self, name: str) -> None:
@@ -176,11 +179,13 @@ class Schedule:
         self.check_times()
 
     def check_times(self) -> None:
-        """Busy + bubbles + idle of each engine is the time of the session, to the microsecond."""
+        """Busy + bubbles + idle of each engine is the time of the session, to the microsecond, in reports and sums."""
         mesh = self.mesh
         for side, totals in mesh.session.totals.engines.items():
+            check_account(mesh.timelines[side], begin_us=mesh.connected_us)
             counted_us = totals.busy_us + sum(totals.bubbles_us.values()) + totals.idle_us
             assert counted_us == mesh.reported_us - mesh.connected_us, f"{side.value}: {totals}"
+            assert totals.bubbles_us == bubbles_by_cause(mesh.timelines[side]), f"{side.value}: {totals}"
 
     def check_empty(self) -> None:
         """Nothing is left anywhere, and every account is full."""

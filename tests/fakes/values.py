@@ -1,7 +1,7 @@
 """Copies and marks of whole object trees, quick enough for every state of a walk.
 
 Knows lists, dicts, sets, deques and objects with attributes. What cannot change (numbers, strings, tuples, frozen
-dataclasses, enums, classes) is shared between copies. Trees without cycles only.
+dataclasses, enums, classes, functions) is shared between copies. Trees without cycles only.
 """
 
 from collections import deque
@@ -10,11 +10,12 @@ from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 Memo = dict[int, Any]
-ATOMS = (type(None), bool, int, float, str, bytes, tuple, frozenset, type, Enum, Exception)
+ATOMS = (type(None), bool, int, float, str, bytes, tuple, frozenset, type, Enum, Exception, FunctionType)
 
 
 def clone(value: T, *, shared: Iterable[object] = ()) -> T:
