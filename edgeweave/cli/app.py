@@ -15,6 +15,7 @@ from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.cli.plan import ModelOptions, PlanOptions, run_plan
 from edgeweave.cli.serve import become_service, require_packages
 from edgeweave.cli.simulate import Question, run_sim
+from edgeweave.cli.top import TopOptions, run_top
 from edgeweave.cli.up import run_up
 from edgeweave.link.__main__ import main as run_link
 
@@ -219,6 +220,32 @@ def demo(
         dtype="float32",
     )
     raise typer.Exit(asyncio.run(run_demo(options, cache=cache, max_tokens=max_tokens, console=Console())))
+
+
+@app.command()
+def top(
+    *,
+    scheduler: Annotated[str | None, typer.Option(help="Address of the scheduler, HOST:PORT [127.0.0.1:50050]")] = None,
+    interval_s: Annotated[float, typer.Option(min=0.1, max=60.0, help="Time that one picture shows, in s.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show one interval and end; exit code 1: down.")] = False,
+    is_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each interval instead.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings file; address and TLS are the gateway's.")] = None,
+    tls_ca_file: Annotated[Path | None, typer.Option(help="PEM file with the authorities of the site.")] = None,
+    tls_cert_file: Annotated[Path | None, typer.Option(help="PEM file with our certificate chain.")] = None,
+    tls_key_file: Annotated[Path | None, typer.Option(help="PEM file with our private key.")] = None,
+) -> None:
+    """Watch a mesh: what each engine does and waits for, the plan, the link, and what users get."""
+    options = TopOptions(
+        scheduler=scheduler,
+        tls_ca_file=tls_ca_file,
+        tls_cert_file=tls_cert_file,
+        tls_key_file=tls_key_file,
+        config=config,
+        interval_s=interval_s,
+        is_once=once,
+        is_json=is_json,
+    )
+    raise typer.Exit(asyncio.run(run_top(options, console=Console(), warnings=Console(stderr=True))))
 
 
 @app.command()

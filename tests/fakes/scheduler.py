@@ -10,6 +10,7 @@ from typing import Any
 from edgeweave.errors import EdgeweaveError
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.rpc.status import abort, telling_errors
+from edgeweave.settings import TlsSettings
 from edgeweave.v1 import common_pb2, edge_pb2, scheduler_pb2, scheduler_pb2_grpc
 
 Request = scheduler_pb2.GenerateRequest
@@ -28,7 +29,8 @@ class FakeScheduler:
 
     `script` gives the output of a request; a stop token in it, or `max_tokens`, ends the output as the edge would.
     After `fail_at` tokens `error` ends a stream, if its request is one that `fails`; after `hold_at` tokens a stream
-    waits for `release`. A peer that breaks the contract is made by `first_index_shift` and `omit_finish`.
+    waits for `release`. A peer that breaks the contract is made by `first_index_shift` and `omit_finish`. `watched` is
+    set once a watcher has a state.
     """
 
     script: Callable[[Request], tuple[int, ...]]
@@ -42,6 +44,7 @@ class FakeScheduler:
     release: asyncio.Event = field(default_factory=asyncio.Event)
     mesh: scheduler_pb2.WatchMeshResponse = field(default_factory=lambda: READY)
     mesh_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    watched: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[Request] = field(default_factory=list)
     metadata: list[dict[str, Any]] = field(default_factory=list)
     plans: list[scheduler_pb2.SetPlanRequest] = field(default_factory=list)
@@ -59,9 +62,11 @@ class FakeScheduler:
 
 
 @asynccontextmanager
-async def serve(fake: FakeScheduler) -> AsyncIterator[FakeScheduler]:
-    """Serve `fake` on a free port."""
-    server = GrpcServer("127.0.0.1:0")
+async def serve(
+    fake: FakeScheduler, *, listen: str = "127.0.0.1:0", tls: TlsSettings | None = None
+) -> AsyncIterator[FakeScheduler]:
+    """Serve `fake`, on a free port unless one is given."""
+    server = GrpcServer(listen, tls=tls)
     register = partial(scheduler_pb2_grpc.add_SchedulerServiceServicer_to_server, _Servicer(fake))
     server.add("edgeweave.v1.SchedulerService", register)
     await server.start()
@@ -111,6 +116,7 @@ class _Servicer(scheduler_pb2_grpc.SchedulerServiceServicer):
         while True:
             changed = self._fake.mesh_changed
             yield self._fake.mesh
+            self._fake.watched.set()
             await changed.wait()
 
     async def _responses(self, request: Request) -> AsyncIterator[scheduler_pb2.GenerateResponse]:
