@@ -5,23 +5,11 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from edgeweave.client.mesh_state import SessionState
-from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Bubble, BubbleCause, FinishReason, Stage, Timeline
-from edgeweave.metrics import (
-    EngineCollector,
-    GatewayCollector,
-    HttpMeter,
-    OwnMeter,
-    SchedulerCollector,
-    registry_of,
-)
 from edgeweave.metrics.metric import Kind, Metric, Source
 from edgeweave.metrics.registry import METRICS, PROCESS_METRICS, metric_named
-from fakes.driven import sample
-from fakes.metered import MeteredScheduler, Scraped, ran
+from fakes.metered import Scraped
+from fakes.told import REGISTRIES
 
 KNOWN_TO_DASHBOARDS = (
     "num_requests_running",
@@ -46,37 +34,6 @@ KNOWN_TO_DASHBOARDS = (
 )
 
 
-def scheduler() -> CollectorRegistry:
-    """A scheduler with something of everything."""
-    mesh = MeteredScheduler()
-    mesh.ask("too early")
-    mesh.connect()
-    mesh.decoding("one", "two")
-    mesh.step_done(1, sample(1, 1, finish=FinishReason.STOP))
-    bubble = Bubble(0, 5, BubbleCause.AWAIT_TASK)
-    for side in Side:
-        mesh.said(side, Timeline((ran(Stage.STEP, 5, 9), ran(Stage.SEGMENT, 9, 12)), (bubble,), 0, 12))
-    return registry_of("scheduler", SchedulerCollector(mesh.meter, state=lambda: SessionState.READY))
-
-
-def engine() -> CollectorRegistry:
-    """An engine that ran one unit."""
-    meter = OwnMeter()
-    meter.take(Timeline((ran(Stage.TURNAROUND, 5, 9),), (), 5, 9))
-    return registry_of("edge", EngineCollector("edge", meter))
-
-
-def gateway() -> CollectorRegistry:
-    """A gateway that answered one request."""
-    meter = HttpMeter()
-    meter.begin()
-    meter.end("/v1/models", status=200, duration_us=5)
-    return registry_of("gateway", GatewayCollector(meter, is_ready=lambda: True))
-
-
-SOURCES = {Source.SCHEDULER: scheduler, Source.ENGINE: engine, Source.GATEWAY: gateway}
-
-
 def measured_by(source: Source) -> dict[str, Metric]:
     return {metric.name: metric for metric in METRICS if metric.source in {source, Source.ALL}}
 
@@ -88,26 +45,26 @@ def names_in(names: Iterable[str]) -> set[str]:
     return {metric.name for metric in found.values() if metric is not None}
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", REGISTRIES)
 def test_a_service_tells_each_metric_that_it_measures_and_no_other(source: Source) -> None:
     """A name that is told and not in the registry, or there and never told, is a mistake."""
-    told = Scraped.of(SOURCES[source]())
+    told = Scraped.of(REGISTRIES[source]())
     assert names_in(name for name, _ in told.samples) == set(measured_by(source))
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", REGISTRIES)
 def test_labels_are_those_of_the_registry(source: Source) -> None:
     """`le` is that of a histogram's buckets."""
-    for name, labels in Scraped.of(SOURCES[source]()).samples:
+    for name, labels in Scraped.of(REGISTRIES[source]()).samples:
         metric = metric_named(name)
         if metric is not None:
             assert {label for label, _ in labels} - {"le"} == set(metric.labels), name
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", REGISTRIES)
 def test_types_and_help_are_those_of_the_registry(source: Source) -> None:
     """Prometheus shows both."""
-    text = Scraped.of(SOURCES[source]()).text
+    text = Scraped.of(REGISTRIES[source]()).text
     for name, metric in measured_by(source).items():
         assert f"# TYPE {name} {metric.kind.value}\n" in text
         assert f"# HELP {name} {metric.help}\n" in text
