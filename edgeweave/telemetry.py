@@ -59,11 +59,9 @@ class Attribute:
 
     REQUEST_ID: Final = "edgeweave.request_id"
     SESSION: Final = "edgeweave.session"
-    SEQUENCE: Final = "edgeweave.sequence"
     CHUNK: Final = "edgeweave.chunk"
     STEP: Final = "edgeweave.step"
     PLAN: Final = "edgeweave.plan"
-    PLAN_KIND: Final = "edgeweave.plan_kind"
     STAGE: Final = "edgeweave.stage"
     LANE: Final = "edgeweave.lane"
     DIRECTION: Final = "edgeweave.direction"
@@ -82,8 +80,6 @@ class Attribute:
     NUM_OUTPUT_TOKENS: Final = "edgeweave.num_output_tokens"
     NUM_SKIPPED_ROWS: Final = "edgeweave.num_skipped_rows"
     FINISH_REASON: Final = "edgeweave.finish_reason"
-    AWAY_US: Final = "edgeweave.away_us"
-    TURNAROUND_US: Final = "edgeweave.turnaround_us"
     WAITING_US: Final = "edgeweave.waiting_us"
     TIME_TO_FIRST_TOKEN_US: Final = "edgeweave.time_to_first_token_us"  # noqa: S105 - a name, no secret
     PAYLOAD_BYTES: Final = "edgeweave.payload_bytes"

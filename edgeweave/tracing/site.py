@@ -43,7 +43,8 @@ class Site:
 
     def of_engine(self, side: Side, ran: UnitRan) -> dict[str, AttributeValue]:
         """Return the attributes of a unit that an engine ran."""
-        return {
+        skipped: dict[str, AttributeValue] = {Attribute.NUM_SKIPPED_ROWS: ran.num_skipped} if ran.num_skipped else {}
+        return skipped | {
             Attribute.STAGE: ran.stage.name.lower(),
             Attribute.PLAN: ran.plan,
             Attribute.NUM_ROWS: ran.num_rows,

@@ -14,7 +14,7 @@ from opentelemetry.propagate import extract
 from opentelemetry.trace import Span, Tracer
 
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, ProtocolError
-from edgeweave.interleave.nouns import PlanKind
+from edgeweave.interleave.nouns import FinishReason, PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Request
 from edgeweave.interleave.scheduler_events import Emit
@@ -67,8 +67,14 @@ class SchedulerServicer(SchedulerServiceServicer):
             with self._tracer.start_as_current_span(SpanName.GENERATE, context=parent) as span:
                 span.set_attribute(Attribute.REQUEST_ID, request.request_id)
                 span.set_attribute(Attribute.NUM_PROMPT_TOKENS, len(request.prompt))
+                num_known = len(request.output)
                 with self._watched(request, span):
                     async for response in self._answer(request, context):
+                        if response.first_index == num_known:
+                            waited_us = self._driver.clock.now_us() - request.arrived_us
+                            span.set_attribute(Attribute.TIME_TO_FIRST_TOKEN_US, waited_us)
+                        if response.finish:
+                            span.set_attribute(Attribute.FINISH_REASON, FinishReason(response.finish).name.lower())
                         yield response
                 span.set_attribute(Attribute.NUM_OUTPUT_TOKENS, len(request.output))
 
