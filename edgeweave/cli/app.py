@@ -16,6 +16,7 @@ from edgeweave.cli.plan import ModelOptions, PlanOptions, run_plan
 from edgeweave.cli.serve import become_service, require_packages
 from edgeweave.cli.simulate import Question, run_sim
 from edgeweave.cli.top import TopOptions, run_top
+from edgeweave.cli.trace_export import ExportOptions, TraceFormat, read_kept, write_trace
 from edgeweave.cli.up import run_up
 from edgeweave.link.__main__ import main as run_link
 
@@ -28,6 +29,9 @@ app = typer.Typer(
 
 serve_app = typer.Typer(help="Run one service; `edgeweave serve edge --help` lists the flags of the edge.")
 app.add_typer(serve_app, name="serve")
+
+trace_app = typer.Typer(help="What a mesh did lately, as spans.")
+app.add_typer(trace_app, name="trace")
 
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """The flags of a service or of the link are its own; it explains and checks them itself."""
@@ -246,6 +250,25 @@ def top(
         is_json=is_json,
     )
     raise typer.Exit(asyncio.run(run_top(options, console=Console(), warnings=Console(stderr=True))))
+
+
+@trace_app.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    *,
+    form: Annotated[TraceFormat, typer.Option("--format", help="What opens it.")] = TraceFormat.PERFETTO,
+    last_s: Annotated[float | None, typer.Option(min=0.001, help="Only so many seconds [all that is kept]")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of the scheduler, HOST:PORT [127.0.0.1:50050]")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file; address and TLS are the gateway's.")] = None,
+    tls_ca_file: Annotated[Path | None, typer.Option(help="PEM file with the authorities of the site.")] = None,
+    tls_cert_file: Annotated[Path | None, typer.Option(help="PEM file with our certificate chain.")] = None,
+    tls_key_file: Annotated[Path | None, typer.Option(help="PEM file with our private key.")] = None,
+) -> None:
+    """Write what a mesh did lately as a file for Perfetto, Jaeger or a reader of OTLP."""
+    options = ExportOptions(file, form, last_s, scheduler, tls_ca_file, tls_cert_file, tls_key_file, config)
+    spans = asyncio.run(read_kept(options))
+    write_trace(spans, options)
+    typer.echo(f"{len(spans)} spans in {file}")
 
 
 @app.command()

@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,12 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from edgeweave.cli.site_address import dialled
 from edgeweave.cli.top_figures import figures
 from edgeweave.cli.top_interval import MeshInterval, interval_between
 from edgeweave.cli.top_view import interval_view, waiting_view
 from edgeweave.client import Client, MeshState, SessionState
 from edgeweave.errors import EdgeweaveError, ProtocolError, UnavailableError
-from edgeweave.settings import GatewaySettings, load
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE_S = 5.0
@@ -76,24 +76,6 @@ async def run_top(options: TopOptions, *, console: Console, warnings: Console) -
         with contextlib.suppress(asyncio.CancelledError):
             await showing
     return 0
-
-
-def dialled(options: TopOptions, environ: Mapping[str, str]) -> GatewaySettings:
-    """Return where the scheduler is and how it is spoken to: as the gateway of this site does.
-
-    Raises:
-        InvalidSettingsError: one line for each thing that is wrong.
-    """
-    values = {
-        "--config": options.config,
-        "--scheduler": options.scheduler,
-        "--tls-ca-file": options.tls_ca_file,
-        "--tls-cert-file": options.tls_cert_file,
-        "--tls-key-file": options.tls_key_file,
-        "--model": Path(),  # a gateway needs one; who watches does not
-    }
-    argv = [word for flag, value in values.items() if value is not None for word in (flag, str(value))]
-    return load(GatewaySettings, argv, environ)
 
 
 async def watch(client: Client, *, interval_s: float) -> AsyncGenerator[Seen, None]:

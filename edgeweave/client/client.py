@@ -1,6 +1,6 @@
 """The client of a scheduler.
 
-Knows the three calls of `SchedulerService`, and turns what goes wrong into `edgeweave.errors`. Does not know text.
+Knows the calls of `SchedulerService`, and turns what goes wrong into `edgeweave.errors`. Does not know text.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -14,10 +14,12 @@ import grpc.aio
 from edgeweave.client.calls import call_error, refused_values, responses, trace_metadata
 from edgeweave.client.deltas import TokenDelta, token_delta_of
 from edgeweave.client.mesh_state import MeshState, mesh_state_of
+from edgeweave.client.spans import span_of
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.nouns import GREEDY, Plan, PlanKind, Sampling
 from edgeweave.rpc.channels import dial
 from edgeweave.settings.common import TlsSettings
+from edgeweave.tracing.span import Span
 from edgeweave.v1 import common_pb2 as common_pb
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.v1.scheduler_pb2_grpc import SchedulerServiceStub
@@ -124,6 +126,17 @@ class Client:
         async with aclosing(responses(call, target=self._target)) as stream:
             async for response in stream:
                 yield mesh_state_of(response)
+
+    async def read_spans(self, *, last_s: float | None = None) -> AsyncGenerator[Span, None]:
+        """Yield the spans that the scheduler keeps, of the last `last_s` seconds or all, oldest first.
+
+        There are none where its `keep_spans` is 0.
+        """
+        request = pb.ReadSpansRequest(last_ms=0 if last_s is None else max(1, round(last_s * 1000)))
+        async with aclosing(responses(self._stub().ReadSpans(request), target=self._target)) as stream:
+            async for response in stream:
+                for message in response.spans:
+                    yield span_of(message)
 
     def with_text(self, model_folder: Path | str) -> "TextClient":
         """Return a client for text, with the tokenizer and chat template of `model_folder`.

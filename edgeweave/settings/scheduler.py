@@ -94,6 +94,10 @@ class SchedulerSettings(CommonSettings):
         default=1000, description="most requests that wait; more are refused as overload, at least 1"
     )
 
+    keep_spans: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description="newest spans that are kept for edgeweave trace export, at least 0; 0: none are made for it",
+    )
     unit_deadline_s: Seconds = Field(
         default=60.0,
         description="longest time that a chunk or step may be away, in seconds; then the session ends",

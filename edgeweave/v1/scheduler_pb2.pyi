@@ -21,6 +21,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _SpanOrigin:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpanOriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpanOrigin.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPAN_ORIGIN_UNSPECIFIED: _SpanOrigin.ValueType  # 0
+    """Never sent."""
+    SPAN_ORIGIN_SCHEDULER: _SpanOrigin.ValueType  # 1
+    """The scheduler's."""
+    SPAN_ORIGIN_EDGE: _SpanOrigin.ValueType  # 2
+    """The edge engine's."""
+    SPAN_ORIGIN_CLOUD: _SpanOrigin.ValueType  # 3
+    """The cloud engine's."""
+    SPAN_ORIGIN_LINK: _SpanOrigin.ValueType  # 4
+    """The link's."""
+
+class SpanOrigin(_SpanOrigin, metaclass=_SpanOriginEnumTypeWrapper):
+    """Whose time a span is."""
+
+SPAN_ORIGIN_UNSPECIFIED: SpanOrigin.ValueType  # 0
+"""Never sent."""
+SPAN_ORIGIN_SCHEDULER: SpanOrigin.ValueType  # 1
+"""The scheduler's."""
+SPAN_ORIGIN_EDGE: SpanOrigin.ValueType  # 2
+"""The edge engine's."""
+SPAN_ORIGIN_CLOUD: SpanOrigin.ValueType  # 3
+"""The cloud engine's."""
+SPAN_ORIGIN_LINK: SpanOrigin.ValueType  # 4
+"""The link's."""
+Global___SpanOrigin: _TypeAlias = SpanOrigin  # noqa: Y015
+
 class _RequestEnd:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -272,6 +304,182 @@ class SetPlanResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SetPlanResponse: _TypeAlias = SetPlanResponse  # noqa: Y015
+
+@_typing.final
+class ReadSpansRequest(_message.Message):
+    """Asks for spans."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAST_MS_FIELD_NUMBER: _builtins.int
+    last_ms: _builtins.int
+    """Only those that had not ended so long ago; 0: all that are kept."""
+    def __init__(
+        self,
+        *,
+        last_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_ms", b"last_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadSpansRequest: _TypeAlias = ReadSpansRequest  # noqa: Y015
+
+@_typing.final
+class ReadSpansResponse(_message.Message):
+    """Some of the spans."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPANS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___Span]:
+        """The spans."""
+
+    def __init__(
+        self,
+        *,
+        spans: _abc.Iterable[Global___Span] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["spans", b"spans"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadSpansResponse: _TypeAlias = ReadSpansResponse  # noqa: Y015
+
+@_typing.final
+class Span(_message.Message):
+    """One piece of the time of a request or of an engine."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTEXT_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    BEGIN_US_FIELD_NUMBER: _builtins.int
+    END_US_FIELD_NUMBER: _builtins.int
+    ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    LINKS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    origin: Global___SpanOrigin.ValueType
+    """Whose time it is."""
+    name: _builtins.str
+    """What was done."""
+    begin_us: _builtins.int
+    """Begin, in microseconds of the wall clock of the site."""
+    end_us: _builtins.int
+    """End, not before the begin."""
+    error: _builtins.str
+    """What went wrong; absent where nothing did."""
+    @_builtins.property
+    def context(self) -> Global___SpanContext:
+        """Its trace and itself."""
+
+    @_builtins.property
+    def parent(self) -> Global___SpanContext:
+        """The span that it is part of; absent at a root."""
+
+    @_builtins.property
+    def attributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpanAttribute]:
+        """What more there is to say."""
+
+    @_builtins.property
+    def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpanContext]:
+        """Spans of other traces that it belongs to."""
+
+    def __init__(
+        self,
+        *,
+        context: Global___SpanContext | None = ...,
+        parent: Global___SpanContext | None = ...,
+        origin: Global___SpanOrigin.ValueType = ...,
+        name: _builtins.str = ...,
+        begin_us: _builtins.int = ...,
+        end_us: _builtins.int = ...,
+        attributes: _abc.Iterable[Global___SpanAttribute] | None = ...,
+        links: _abc.Iterable[Global___SpanContext] | None = ...,
+        error: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "context", b"context", "error", b"error", "parent", b"parent"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "attributes", b"attributes", "begin_us", b"begin_us", "context", b"context", "end_us", b"end_us", "error", b"error", "links", b"links", "name", b"name", "origin", b"origin", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
+
+Global___Span: _TypeAlias = Span  # noqa: Y015
+
+@_typing.final
+class SpanContext(_message.Message):
+    """Names a span."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TRACE_FIELD_NUMBER: _builtins.int
+    SPAN_FIELD_NUMBER: _builtins.int
+    trace: _builtins.bytes
+    """16 bytes."""
+    span: _builtins.bytes
+    """8 bytes."""
+    def __init__(
+        self,
+        *,
+        trace: _builtins.bytes = ...,
+        span: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["span", b"span", "trace", b"trace"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SpanContext: _TypeAlias = SpanContext  # noqa: Y015
+
+@_typing.final
+class SpanAttribute(_message.Message):
+    """A named value."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    WHOLE_FIELD_NUMBER: _builtins.int
+    REAL_FIELD_NUMBER: _builtins.int
+    FLAG_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name, as in docs/telemetry.md."""
+    text: _builtins.str
+    """A text."""
+    whole: _builtins.int
+    """A whole number."""
+    real: _builtins.float
+    """A number."""
+    flag: _builtins.bool
+    """A truth."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        text: _builtins.str = ...,
+        whole: _builtins.int = ...,
+        real: _builtins.float = ...,
+        flag: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["flag", b"flag", "real", b"real", "text", b"text", "value", b"value", "whole", b"whole"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["flag", b"flag", "name", b"name", "real", b"real", "text", b"text", "value", b"value", "whole", b"whole"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_value: _TypeAlias = _typing.Literal["text", "whole", "real", "flag"]  # noqa: Y015
+    _WhichOneofArgType_value: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
+
+Global___SpanAttribute: _TypeAlias = SpanAttribute  # noqa: Y015
 
 @_typing.final
 class WatchMeshRequest(_message.Message):

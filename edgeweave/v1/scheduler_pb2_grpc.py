@@ -50,6 +50,11 @@ class SchedulerServiceStub:
                 request_serializer=edgeweave_dot_v1_dot_scheduler__pb2.WatchMeshRequest.SerializeToString,
                 response_deserializer=edgeweave_dot_v1_dot_scheduler__pb2.WatchMeshResponse.FromString,
                 _registered_method=True)
+        self.ReadSpans = channel.unary_stream(
+                '/edgeweave.v1.SchedulerService/ReadSpans',
+                request_serializer=edgeweave_dot_v1_dot_scheduler__pb2.ReadSpansRequest.SerializeToString,
+                response_deserializer=edgeweave_dot_v1_dot_scheduler__pb2.ReadSpansResponse.FromString,
+                _registered_method=True)
 
 
 class SchedulerServiceServicer:
@@ -77,6 +82,13 @@ class SchedulerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadSpans(self, request, context):
+        """Streams the spans that are kept, oldest first, and ends. They say when and how long, never what.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SchedulerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
                     servicer.WatchMesh,
                     request_deserializer=edgeweave_dot_v1_dot_scheduler__pb2.WatchMeshRequest.FromString,
                     response_serializer=edgeweave_dot_v1_dot_scheduler__pb2.WatchMeshResponse.SerializeToString,
+            ),
+            'ReadSpans': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadSpans,
+                    request_deserializer=edgeweave_dot_v1_dot_scheduler__pb2.ReadSpansRequest.FromString,
+                    response_serializer=edgeweave_dot_v1_dot_scheduler__pb2.ReadSpansResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class SchedulerService:
             '/edgeweave.v1.SchedulerService/WatchMesh',
             edgeweave_dot_v1_dot_scheduler__pb2.WatchMeshRequest.SerializeToString,
             edgeweave_dot_v1_dot_scheduler__pb2.WatchMeshResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadSpans(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/edgeweave.v1.SchedulerService/ReadSpans',
+            edgeweave_dot_v1_dot_scheduler__pb2.ReadSpansRequest.SerializeToString,
+            edgeweave_dot_v1_dot_scheduler__pb2.ReadSpansResponse.FromString,
             options,
             channel_credentials,
             insecure,

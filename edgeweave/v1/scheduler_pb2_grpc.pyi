@@ -22,6 +22,8 @@ class SchedulerServiceStub:
     """Replaces the plan in force. Takes effect without a drain."""
     WatchMesh: _aio.UnaryStreamMultiCallable[_scheduler_pb2.WatchMeshRequest, _scheduler_pb2.WatchMeshResponse]
     """Streams the state of the mesh at an interval."""
+    ReadSpans: _aio.UnaryStreamMultiCallable[_scheduler_pb2.ReadSpansRequest, _scheduler_pb2.ReadSpansResponse]
+    """Streams the spans that are kept, oldest first, and ends. They say when and how long, never what."""
 
 class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Serves requests of token ids."""
@@ -49,5 +51,13 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_scheduler_pb2.WatchMeshRequest, _abc.AsyncIterator[_scheduler_pb2.WatchMeshResponse]],
     ) -> _abc.AsyncIterator[_scheduler_pb2.WatchMeshResponse]:
         """Streams the state of the mesh at an interval."""
+
+    @_abc_1.abstractmethod
+    def ReadSpans(
+        self,
+        request: _scheduler_pb2.ReadSpansRequest,
+        context: _aio.ServicerContext[_scheduler_pb2.ReadSpansRequest, _abc.AsyncIterator[_scheduler_pb2.ReadSpansResponse]],
+    ) -> _abc.AsyncIterator[_scheduler_pb2.ReadSpansResponse]:
+        """Streams the spans that are kept, oldest first, and ends. They say when and how long, never what."""
 
 def add_SchedulerServiceServicer_to_server(servicer: SchedulerServiceServicer, server: _aio.Server) -> None: ...

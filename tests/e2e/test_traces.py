@@ -1,12 +1,17 @@
 """What a real collector gets of real requests over a link of 1,000 km."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from openai import AsyncOpenAI
 
+from edgeweave.child import child_command
 from edgeweave.interleave.nouns import PlanKind
 from edgeweave.telemetry import Attribute, SpanName
 from fakes.collector import Collected, Collector, collector
@@ -24,11 +29,16 @@ TOLERANCE = 0.1
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def traced(mesh: ProcessMesh) -> AsyncIterator[Collector]:
+async def traced(mesh: ProcessMesh, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Collector]:
     """What was collected of one chat request under plan `serial`, after scheduler and gateway have ended."""
     async with collector() as collected:
-        exported = {"otlp_endpoint": collected.endpoint}
-        async with mesh.replaced(link={"delay_ms": ONE_WAY_MS}, scheduler=exported, gateway=exported):
+        exported: dict[str, object] = {"otlp_endpoint": collected.endpoint}
+        parts: dict[str, dict[str, object]] = {
+            "link": {"delay_ms": ONE_WAY_MS},
+            "scheduler": exported | {"keep_spans": 100_000},
+            "gateway": exported,
+        }
+        async with mesh.replaced(**parts):
             await mesh.serving_http()
             await mesh.client.set_plan(PlanKind.SERIAL, num_segments=NUM_SEGMENTS)
             async with AsyncOpenAI(base_url=f"{mesh.url}/v1", api_key="unused", max_retries=0) as client:
@@ -40,7 +50,20 @@ async def traced(mesh: ProcessMesh) -> AsyncIterator[Collector]:
                     temperature=0.0,
                 )
             await state_at_rest(mesh.client)  # so that both engines have told all that they did
+            collected.exported = await exported_by_command(mesh, tmp_path_factory.mktemp("trace") / "trace.json")
         yield collected
+
+
+async def exported_by_command(mesh: ProcessMesh, file: Path) -> dict[str, Any]:
+    """Return what `edgeweave trace export` writes."""
+    words = ("trace", "export", str(file), "--format", "jaeger", "--scheduler", mesh.scheduler_address)
+    command = child_command("edgeweave.cli", *words)
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    content: dict[str, Any] = json.loads(await asyncio.to_thread(file.read_text))
+    assert output.decode() == f"{sum(len(trace['spans']) for trace in content['data'])} spans in {file}\n"
+    return content
 
 
 def only(spans: list[Collected]) -> Collected:
@@ -107,6 +130,15 @@ async def test_timelines_have_a_cause_for_each_bubble_and_lead_to_requests_and_b
     in_requests = [span for span in bodies if not set(span.links) & of_requests]
     assert len(in_timeline) == len(in_requests) == MAX_TOKENS - 1
     assert {link for span in in_requests for link in span.links} == {span.span for span in in_timeline}
+
+
+async def test_the_same_spans_are_exported_as_a_file(traced: Collector) -> None:
+    """What the scheduler keeps has the names and ids that the collector got; only the gateway's span is not there."""
+    spans = [span for trace in traced.exported["data"] for span in trace["spans"]]
+    of_file = {(span["traceID"], span["spanID"]): span["operationName"] for span in spans}
+    collected = {(span.trace.hex(), span.span.hex()): span.name for span in traced.spans}
+    ours = {key: name for key, name in collected.items() if not name.startswith(("chat ", SpanName.TIMELINE))}
+    assert ours.items() <= of_file.items()
 
 
 async def test_in_serial_mode_the_bubbles_are_what_the_link_and_the_other_side_cost(traced: Collector) -> None:

@@ -37,10 +37,11 @@ class Collected:
 
 @dataclass
 class Collector(pb_grpc.TraceServiceServicer):
-    """Keeps every span, in the order in which they came."""
+    """Keeps every span, in the order in which they came; `exported` is room for the same as a file."""
 
     endpoint: str = ""
     spans: list[Collected] = field(default_factory=list)
+    exported: dict[str, Any] = field(default_factory=dict)
 
     async def Export(  # noqa: N802 - named by the contract
         self, request: pb.ExportTraceServiceRequest, _context: object

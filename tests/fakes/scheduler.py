@@ -52,6 +52,7 @@ class FakeScheduler:
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     holding: asyncio.Event = field(default_factory=asyncio.Event)
     aborted: asyncio.Event = field(default_factory=asyncio.Event)
+    spans: list[scheduler_pb2.ReadSpansResponse] = field(default_factory=list)
     target: str = ""
 
     def show(self, mesh: scheduler_pb2.WatchMeshResponse) -> None:
@@ -80,6 +81,12 @@ async def serve(
 class _Servicer(scheduler_pb2_grpc.SchedulerServiceServicer):
     def __init__(self, fake: FakeScheduler) -> None:
         self._fake = fake
+
+    async def ReadSpans(  # noqa: N802 - named by the contract
+        self, _request: scheduler_pb2.ReadSpansRequest, _context: Any
+    ) -> AsyncIterator[scheduler_pb2.ReadSpansResponse]:
+        for response in self._fake.spans:
+            yield response
 
     async def Generate(  # noqa: N802 - named by the contract
         self, request: Request, context: Any

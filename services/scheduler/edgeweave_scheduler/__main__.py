@@ -15,9 +15,8 @@ from typing import Any
 
 import structlog
 import uvloop
-from opentelemetry.sdk.trace import SpanProcessor
 
-from edgeweave.clock import Clock, MonotonicClock
+from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.adaptive import Goal, Objective
 from edgeweave.interleave.limits import Limits
@@ -29,13 +28,12 @@ from edgeweave.rpc.options import Keepalive
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.settings import SchedulerSettings, load
 from edgeweave.telemetry import configure_logging, span_processor, tracer_provider
-from edgeweave.tracing.otlp import otlp_sink
-from edgeweave.tracing.recorder import Recorder
 from edgeweave.v1.scheduler_pb2 import DESCRIPTOR
 from edgeweave.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 from edgeweave_scheduler.driver import Driver
 from edgeweave_scheduler.keeper import SessionKeeper, SessionState
 from edgeweave_scheduler.servicer import SchedulerServicer
+from edgeweave_scheduler.tracing import Tracing
 
 SCHEDULER_SERVICE: str = DESCRIPTOR.services_by_name["SchedulerService"].full_name
 _log = structlog.get_logger(__name__)
@@ -88,9 +86,9 @@ def _us(time_ms: float | None) -> int | None:
 async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
     clock, processor = MonotonicClock(), span_processor(settings.otlp_endpoint)
     provider = tracer_provider("scheduler", processor=processor)
-    recorder = _recorder(core, processor, clock)
+    tracing = Tracing.of(core, processor=processor, max_spans=settings.keep_spans, clock=clock)
     meter = SchedulerMeter(core)
-    driver = Driver(core, clock=clock, watchers=[meter.saw, *([recorder.saw] if recorder is not None else [])])
+    driver = Driver(core, clock=clock, watchers=[meter.saw, *([tracing.recorder.saw] if tracing is not None else [])])
     health: asyncio.Queue[bool] = asyncio.Queue()
     keeper = SessionKeeper(
         driver,
@@ -99,7 +97,7 @@ async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
         on_state=lambda state: health.put_nowait(state is SessionState.READY),
     )
     tracer = provider.get_tracer("edgeweave.scheduler")
-    servicer = SchedulerServicer(driver, keeper=keeper, tracer=tracer, recorder=recorder)
+    servicer = SchedulerServicer(driver, keeper=keeper, tracer=tracer, tracing=tracing)
     keepalive = Keepalive(settings.keepalive_s, settings.keepalive_s)
     server = GrpcServer(settings.listen, keepalive=keepalive, tls=settings.tls)
     server.add(SCHEDULER_SERVICE, partial(add_SchedulerServiceServicer_to_server, servicer))
@@ -113,8 +111,8 @@ async def _serve(settings: SchedulerSettings, core: SchedulerCore) -> None:
                 server, driver, drain_s=settings.drain_s, background=[keeper.run(), _follow(server, health)]
             )
     finally:
-        if recorder is not None:
-            recorder.close()
+        if tracing is not None:
+            tracing.recorder.close()
         provider.shutdown()
     _log.info("stopped")
 
@@ -132,13 +130,6 @@ async def _serve_until_told(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _recorder(core: SchedulerCore, processor: SpanProcessor | None, clock: Clock) -> Recorder | None:
-    """Return what makes spans of all that the core does; `None` where nobody takes them."""
-    if processor is None:
-        return None
-    return Recorder(core, otlp_sink(processor), wall_us=time.time_ns() // 1000 - clock.now_us())
 
 
 async def _signalled() -> None:

@@ -6,12 +6,12 @@ Knows messages and streams. A thin layer over the driver.
 import asyncio
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
 
 import structlog
 from opentelemetry.propagate import extract
-from opentelemetry.trace import Span, Tracer
+from opentelemetry.trace import Tracer
 
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, ProtocolError
 from edgeweave.interleave.nouns import FinishReason, PlanKind
@@ -20,8 +20,6 @@ from edgeweave.interleave.requests import Request
 from edgeweave.interleave.scheduler_events import Emit
 from edgeweave.rpc.status import Context, telling_errors, when_over
 from edgeweave.telemetry import Attribute, SpanName
-from edgeweave.tracing.otlp import span_context
-from edgeweave.tracing.recorder import Recorder
 from edgeweave.v1 import edge_pb2
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.v1.scheduler_pb2_grpc import SchedulerServiceServicer
@@ -31,6 +29,8 @@ from edgeweave_scheduler.admission import request_of
 from edgeweave_scheduler.driver import Answer, Driver
 from edgeweave_scheduler.keeper import SessionKeeper
 from edgeweave_scheduler.mesh_message import mesh_message
+from edgeweave_scheduler.span_messages import span_responses
+from edgeweave_scheduler.tracing import Tracing
 
 SHORTEST_INTERVAL_MS = 10
 _log = structlog.get_logger(__name__)
@@ -40,12 +40,12 @@ class SchedulerServicer(SchedulerServiceServicer):
     """Serves clients."""
 
     def __init__(
-        self, driver: Driver, *, keeper: SessionKeeper, tracer: Tracer, recorder: Recorder | None = None
+        self, driver: Driver, *, keeper: SessionKeeper, tracer: Tracer, tracing: Tracing | None = None
     ) -> None:
         self._driver = driver
         self._keeper = keeper
         self._tracer = tracer
-        self._recorder = recorder
+        self._tracing = tracing
 
     async def Generate(  # noqa: N802 - named by the contract
         self, message: pb.GenerateRequest, context: Context
@@ -68,7 +68,7 @@ class SchedulerServicer(SchedulerServiceServicer):
                 span.set_attribute(Attribute.REQUEST_ID, request.request_id)
                 span.set_attribute(Attribute.NUM_PROMPT_TOKENS, len(request.prompt))
                 num_known = len(request.output)
-                with self._watched(request, span):
+                with self._tracing.watching(request, span) if self._tracing is not None else nullcontext():
                     async for response in self._answer(request, context):
                         if response.first_index == num_known:
                             waited_us = self._driver.clock.now_us() - request.arrived_us
@@ -95,20 +95,14 @@ class SchedulerServicer(SchedulerServiceServicer):
                 yield mesh_message(self._driver.core, self._keeper, now_us=self._driver.clock.now_us())
                 await asyncio.sleep(interval_s)
 
-    @contextmanager
-    def _watched(self, request: Request, span: Span) -> Iterator[None]:
-        """Let spans be made below `span` of what is done for a request, if anybody takes them."""
-        if self._recorder is None or not span.is_recording():
-            yield
-            return
-        root = span_context(span.get_span_context())
-        traced = self._recorder.watch(request.request_id, root, arrived_us=self._driver.clock.now_us())
-        try:
-            yield
-        finally:
-            self._recorder.forget(request.request_id)
-            span.set_attribute(Attribute.NUM_STEPS, traced.num_steps)
-            span.set_attribute(Attribute.NUM_STEPS_TRACED, traced.num_steps_traced)
+    async def ReadSpans(  # noqa: N802 - named by the contract
+        self, message: pb.ReadSpansRequest, context: Context
+    ) -> AsyncIterator[pb.ReadSpansResponse]:
+        """Stream the spans that are kept."""
+        async with telling_errors(context):
+            if self._tracing is not None:
+                for response in span_responses(self._tracing.spans(last_ms=message.last_ms or None)):
+                    yield response
 
     async def _answer(self, request: Request, context: Context) -> AsyncIterator[pb.GenerateResponse]:
         """Yield answers until the last."""

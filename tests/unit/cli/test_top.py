@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from edgeweave.cli import run
-from edgeweave.cli.top import TopOptions, dialled
+from edgeweave.cli.site_address import dialled
+from edgeweave.cli.top import TopOptions
 from edgeweave.cli.top_figures import figures
 from edgeweave.cli.top_interval import engine_words, interval_between
 from edgeweave.cli.top_view import interval_view, waiting_view
