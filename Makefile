@@ -14,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
-COMPOSE := deploy/compose/compose.yaml
+COMPOSE := deploy/compose
 
 .PHONY: help
 help:  ## Print this list
@@ -61,7 +61,8 @@ lint: $(READY)  ## Check style, types, direction of imports, contracts and deplo
 	imports=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$imports"; bad=1; }; \
 	$(BIN)/mypy || bad=1; \
 	$(BIN)/hadolint services/*/Dockerfile || bad=1; \
-	$(BIN)/docker-compose --file $(COMPOSE) --env-file deploy/compose/.env.example config --quiet || bad=1; \
+	for layer in $(COMPOSE)/compose*.yaml; do CLOUD_TARGET=cloud.example:50052 $(BIN)/docker-compose --file $(COMPOSE)/compose.yaml \
+	  --file $$layer --env-file $(COMPOSE)/.env.example config --quiet || { echo "compose: $$layer" >&2; bad=1; }; done; \
 	exit $$bad
 
 .PHONY: breaking
