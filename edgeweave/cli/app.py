@@ -33,6 +33,13 @@ app.add_typer(serve_app, name="serve")
 trace_app = typer.Typer(help="What a mesh did lately, as spans.")
 app.add_typer(trace_app, name="trace")
 
+# How a command finds the scheduler of a site, and speaks to it.
+SchedulerOption = Annotated[str | None, typer.Option(help="Address of the scheduler, HOST:PORT [127.0.0.1:50050]")]
+ConfigOption = Annotated[Path | None, typer.Option(help="Settings file; address and TLS are the gateway's.")]
+CaFileOption = Annotated[Path | None, typer.Option(help="PEM file with the authorities of the site.")]
+CertFileOption = Annotated[Path | None, typer.Option(help="PEM file with our certificate chain.")]
+KeyFileOption = Annotated[Path | None, typer.Option(help="PEM file with our private key.")]
+
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """The flags of a service or of the link are its own; it explains and checks them itself."""
 
@@ -229,14 +236,14 @@ def demo(
 @app.command()
 def top(
     *,
-    scheduler: Annotated[str | None, typer.Option(help="Address of the scheduler, HOST:PORT [127.0.0.1:50050]")] = None,
+    scheduler: SchedulerOption = None,
     interval_s: Annotated[float, typer.Option(min=0.1, max=60.0, help="Time that one picture shows, in s.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show one interval and end; exit code 1: down.")] = False,
     is_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each interval instead.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings file; address and TLS are the gateway's.")] = None,
-    tls_ca_file: Annotated[Path | None, typer.Option(help="PEM file with the authorities of the site.")] = None,
-    tls_cert_file: Annotated[Path | None, typer.Option(help="PEM file with our certificate chain.")] = None,
-    tls_key_file: Annotated[Path | None, typer.Option(help="PEM file with our private key.")] = None,
+    config: ConfigOption = None,
+    tls_ca_file: CaFileOption = None,
+    tls_cert_file: CertFileOption = None,
+    tls_key_file: KeyFileOption = None,
 ) -> None:
     """Watch a mesh: what each engine does and waits for, the plan, the link, and what users get."""
     options = TopOptions(
@@ -258,11 +265,11 @@ def export(
     *,
     form: Annotated[TraceFormat, typer.Option("--format", help="What opens it.")] = TraceFormat.PERFETTO,
     last_s: Annotated[float | None, typer.Option(min=0.001, help="Only so many seconds [all that is kept]")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="Address of the scheduler, HOST:PORT [127.0.0.1:50050]")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file; address and TLS are the gateway's.")] = None,
-    tls_ca_file: Annotated[Path | None, typer.Option(help="PEM file with the authorities of the site.")] = None,
-    tls_cert_file: Annotated[Path | None, typer.Option(help="PEM file with our certificate chain.")] = None,
-    tls_key_file: Annotated[Path | None, typer.Option(help="PEM file with our private key.")] = None,
+    scheduler: SchedulerOption = None,
+    config: ConfigOption = None,
+    tls_ca_file: CaFileOption = None,
+    tls_cert_file: CertFileOption = None,
+    tls_key_file: KeyFileOption = None,
 ) -> None:
     """Write what a mesh did lately as a file for Perfetto, Jaeger or a reader of OTLP."""
     options = ExportOptions(file, form, last_s, scheduler, tls_ca_file, tls_cert_file, tls_key_file, config)
