@@ -101,6 +101,11 @@ class SchedulerCore:
         """Whether no request is open and no sequence holds blocks."""
         return not self.requests and not (self.session and self.session.sequences)
 
+    def request_of(self, sequence: int) -> Request | None:
+        """Return the request that a sequence of this session is an attempt at; `None` if there is no such sequence."""
+        opened = self.session.sequences.get(sequence) if self.session is not None else None
+        return opened.request if opened is not None else None
+
     def on(self, event: SchedulerEvent, *, now_us: int) -> list[SchedulerEffect]:
         """Take one event; return what follows, in order.
 

@@ -1,6 +1,8 @@
 """What the scheduler's core is told besides requests, and what it asks its shell to do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.accounts import Side
@@ -107,3 +109,10 @@ class Replanned:
 
 
 SchedulerEffect = ToEngine | Emit | Refuse | EndSession | Replanned
+
+
+class Watcher(Protocol):
+    """Sees what the core is told, and what it answers, before that is carried out."""
+
+    def __call__(self, event: SchedulerEvent | None, effects: Sequence[SchedulerEffect], /, *, now_us: int) -> None:
+        """The core took `event`, or looked at the time, and answered with `effects`."""

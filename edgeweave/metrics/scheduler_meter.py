@@ -74,9 +74,9 @@ class SchedulerMeter:
                 self._change(self.core.session)
 
     def _admit(self, number: int, now_us: int) -> None:
-        opened = self.core.session.sequences.get(number) if self.core.session is not None else None
-        if opened is not None:
-            self.requests.admit(opened.request.request_id, now_us=now_us)
+        request = self.core.request_of(number)
+        if request is not None:
+            self.requests.admit(request.request_id, now_us=now_us)
 
     def _hear(self, event: FromEngine) -> None:
         match event.message:

@@ -80,8 +80,8 @@ class Recorder:
 
     def _open(self, sequence: int) -> None:
         """A sequence was opened: of which request, the core knows."""
-        opened = self.core.session.sequences.get(sequence) if self.core.session is not None else None
-        traced = self._watched.get(opened.request.request_id) if opened is not None else None
+        request = self.core.request_of(sequence)
+        traced = self._watched.get(request.request_id) if request is not None else None
         if traced is not None and self._session is not None:
             self._session.open(sequence, traced)
 

@@ -8,7 +8,7 @@ is values, so that it can be copied: that is how a walk takes another way from t
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import cast
 
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.cloud_core import CloudCore, CloudEvent
@@ -48,6 +48,7 @@ from edgeweave.interleave.scheduler_events import (
     SchedulerEffect,
     SchedulerEvent,
     ToEngine,
+    Watcher,
 )
 from edgeweave.interleave.session import Session
 from fakes.shells import CloudShell, EdgeShell, Frame
@@ -78,13 +79,6 @@ class Config:
     edge_core: type[EdgeCore] = EdgeCore
     cloud_core: type[CloudCore] = CloudCore
     scheduler_core: type[SchedulerCore] = SchedulerCore
-
-
-class Watcher(Protocol):
-    """Sees what the scheduler's core is told, and what it answers."""
-
-    def __call__(self, event: SchedulerEvent | None, effects: Sequence[SchedulerEffect], /, *, now_us: int) -> None:
-        """The core took `event`, or looked at the time, and answered with `effects`."""
 
 
 def unwatched(_event: SchedulerEvent | None, _effects: Sequence[SchedulerEffect], *, now_us: int) -> None:

@@ -5,7 +5,6 @@ Knows who waits for answers and where the task streams are. Decides nothing.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import structlog
 
@@ -26,19 +25,13 @@ from edgeweave.interleave.scheduler_events import (
     SchedulerEffect,
     SchedulerEvent,
     ToEngine,
+    Watcher,
 )
 from edgeweave_scheduler.task_stream import TaskStream
 
 _log = structlog.get_logger(__name__)
 
 Answer = Emit | EdgeweaveError
-
-
-class Watcher(Protocol):
-    """Sees what the core is told, and what it answers, before that is carried out."""
-
-    def __call__(self, event: SchedulerEvent | None, effects: Sequence[SchedulerEffect], /, *, now_us: int) -> None:
-        """The core took `event`, or looked at the time, and answered with `effects`."""
 
 
 class Driver:
