@@ -3,13 +3,14 @@
 Knows what a chunk consists of, and in which order. Does not know when it is told.
 """
 
+from dataclasses import replace
+
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Lane, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.parts import ChunkParts
-from edgeweave.tracing.site import ORIGINS, Site
+from edgeweave.tracing.site import Site
 from edgeweave.tracing.span import Origin, Span, SpanContext
-from edgeweave.tracing.windows import window_of
 
 
 def chunk_context(root: SpanContext, number: int) -> SpanContext:
@@ -41,40 +42,19 @@ def chunk_spans(parts: ChunkParts, root: SpanContext, site: Site) -> list[Span]:
 
 def _hops(parts: ChunkParts, context: SpanContext, site: Site) -> list[Span]:
     """Return the way up from the last piece of the head, and the way down from the last segment."""
-    if site.holds_body:
+    heads, segments, tails = parts.heads, parts.segments, parts.tails
+    if not segments:
         return []
-    lane, num_tokens, hops = Lane.PREFILL, parts.chunk.num_tokens, []
-    ready_us = parts.segments[0].ready_us if parts.segments else None
-    if parts.heads and ready_us is not None:
-        left_us = site.at(Side.EDGE, parts.heads[-1].end_us)
-        here_us = site.at(Side.CLOUD, ready_us)
-        hops.append(site.hop(context, lane=lane, is_up=True, begin_us=left_us, end_us=here_us, num_tokens=num_tokens))
-    back_us = parts.tails[0].ready_us if parts.tails else None
-    if parts.segments and back_us is not None:
-        left_us = site.at(Side.CLOUD, parts.segments[-1].end_us)
-        here_us = site.at(Side.EDGE, back_us)
-        hops.append(site.hop(context, lane=lane, is_up=False, begin_us=left_us, end_us=here_us, num_tokens=num_tokens))
-    return hops
+    up = (heads[-1].end_us if heads else None, segments[0].ready_us)
+    down = (segments[-1].end_us, tails[0].ready_us if tails else None)
+    return site.hops(context, Lane.PREFILL, up=up, down=down, num_tokens=parts.chunk.num_tokens)
 
 
 def _segment(ran: UnitRan, context: SpanContext, site: Site) -> Span:
-    layers: dict[str, str | int] = {
-        Attribute.START_LAYER: ran.start,
-        Attribute.STOP_LAYER: ran.stop,
-        Attribute.LANE: "prefill",
-    }
-    return _unit(SpanName.SEGMENT, Side.CLOUD, ran, context, site, **layers)
+    span = _unit(SpanName.SEGMENT, Side.CLOUD, ran, context, site)
+    layers = {Attribute.START_LAYER: ran.start, Attribute.STOP_LAYER: ran.stop}
+    return replace(span, attributes={**span.attributes, **layers, Attribute.LANE: "prefill"})
 
 
-def _unit(name: str, side: Side, ran: UnitRan, context: SpanContext, site: Site, **more: str | int) -> Span:
-    begin_us, end_us = site.at(side, ran.begin_us), site.at(side, ran.end_us)
-    return Span(
-        name,
-        context.child(name, ran.start),
-        context,
-        ORIGINS[side],
-        begin_us,
-        end_us,
-        site.of_engine(side, ran) | more,
-        links=(site.unit(side, ran, window=window_of(begin_us)),),
-    )
+def _unit(name: str, side: Side, ran: UnitRan, context: SpanContext, site: Site) -> Span:
+    return site.part(name, side, ran, context, ran.start, begin_us=ran.begin_us, end_us=ran.end_us)

@@ -88,11 +88,10 @@ class EngineTimeline:
         )
 
     def _unit(self, ran: UnitRan, begin_us: int, links: tuple[SpanContext, ...]) -> Span:
-        window = window_of(begin_us)
         return Span(
             NAMES[ran.stage],
-            self.site.unit(self.side, ran, window=window),
-            timeline_context(self.site.session, self.side, window),
+            self.site.unit(self.side, ran),
+            timeline_context(self.site.session, self.side, window_of(begin_us)),
             ORIGINS[self.side],
             begin_us,
             max(begin_us, self.site.at(self.side, ran.end_us)),

@@ -37,7 +37,7 @@ class ChunkParts:
 class StepParts:
     """Units of one step: the turnaround that it left by, its body, the turnaround that it came back to.
 
-    `answered_us` is when the scheduler heard of it, `num_rows` how many sequences got a token.
+    `answered_us` is when the scheduler heard of it.
     """
 
     number: int

@@ -11,6 +11,7 @@ from edgeweave.interleave.nouns import Lane, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.clocks import Clocks
 from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext
+from edgeweave.tracing.windows import window_of
 
 ORIGINS = {Side.EDGE: Origin.EDGE, Side.CLOUD: Origin.CLOUD}
 
@@ -36,9 +37,10 @@ class Site:
         """Return a time of the scheduler by the wall clock."""
         return self.wall_us + at_us
 
-    def unit(self, side: Side, ran: UnitRan, *, window: int) -> SpanContext:
-        """Return the context of a unit in the timeline of its engine; `window` is that in which it began."""
+    def unit(self, side: Side, ran: UnitRan) -> SpanContext:
+        """Return the context of a unit in the timeline of its engine, in the window in which it began."""
         which = ("chunk", ran.chunk) if ran.chunk is not None else ("step", ran.step, ran.next_step)
+        window = window_of(self.at(side, ran.begin_us))
         return timeline_context(self.session, side, window).child(ran.stage.name, *which, ran.start, ran.begin_us)
 
     def of_engine(self, side: Side, ran: UnitRan) -> dict[str, AttributeValue]:
@@ -52,25 +54,51 @@ class Site:
             Attribute.CLOCK_OFFSET_US: self.clocks.offset_us(side) or 0,
         }
 
-    def hop(self, parent: SpanContext, *, lane: Lane, is_up: bool, begin_us: int, end_us: int, num_tokens: int) -> Span:
-        """Return one crossing of the link, times by the wall clock.
+    def part(
+        self, name: str, side: Side, ran: UnitRan, parent: SpanContext, *words: object, begin_us: int, end_us: int
+    ) -> Span:
+        """Return what of a unit lies between two times of its engine, named by `words` below `parent`."""
+        begin_us, end_us = self.at(side, begin_us), self.at(side, end_us)
+        context, origin, links = parent.child(name, *words), ORIGINS[side], (self.unit(side, ran),)
+        return Span(name, context, parent, origin, begin_us, end_us, self.of_engine(side, ran), links)
 
-        Two clocks took them: where they disagree by more than the crossing took, it took no time.
+    def hop(self, parent: SpanContext, *, lane: Lane, is_up: bool, left_us: int, here_us: int, num_tokens: int) -> Span:
+        """Return one crossing of the link, which left by one engine's clock and came by the other's.
+
+        Where the two disagree by more than the crossing took, it took no time.
         """
-        direction = "up" if is_up else "down"
+        near, far = (Side.EDGE, Side.CLOUD) if is_up else (Side.CLOUD, Side.EDGE)
+        direction, begin_us = "up" if is_up else "down", self.at(near, left_us)
         return Span(
             SpanName.HOP,
             parent.child("hop", direction),
             parent,
             Origin.LINK,
             begin_us,
-            max(begin_us, end_us),
+            max(begin_us, self.at(far, here_us)),
             {
                 Attribute.LANE: lane.name.lower(),
                 Attribute.DIRECTION: direction,
                 Attribute.PAYLOAD_BYTES: num_tokens * self.token_bytes,
             },
         )
+
+    def hops(
+        self,
+        parent: SpanContext,
+        lane: Lane,
+        *,
+        up: tuple[int | None, int | None],
+        down: tuple[int | None, int | None],
+        num_tokens: int,
+    ) -> list[Span]:
+        """Return the ways up and down of which both ends are known: when each left, and when all of it was here."""
+        ways = ((True, *up), (False, *down))
+        return [
+            self.hop(parent, lane=lane, is_up=is_up, left_us=left_us, here_us=here_us, num_tokens=num_tokens)
+            for is_up, left_us, here_us in ways
+            if left_us is not None and here_us is not None
+        ]
 
 
 def timeline_context(session: int, side: Side, window: int) -> SpanContext:

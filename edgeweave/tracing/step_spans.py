@@ -4,12 +4,11 @@ Knows what a step consists of, and in which order. Does not know when it is told
 """
 
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Lane, UnitRan
+from edgeweave.interleave.nouns import Lane
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.parts import StepParts
-from edgeweave.tracing.site import ORIGINS, Site
+from edgeweave.tracing.site import Site
 from edgeweave.tracing.span import Origin, Span, SpanContext
-from edgeweave.tracing.windows import window_of
 
 STEPS_IN_FULL = 32
 """The first steps of a request are all traced, and of the later ones one in so many."""
@@ -47,23 +46,19 @@ def _head(parts: StepParts, context: SpanContext, site: Site) -> list[Span]:
     launch = parts.launch
     if launch is None:
         return []
-    return [_part(SpanName.HEAD, Side.EDGE, launch, context, site, launch.begin_us + launch.tail_us, launch.end_us)]
+    begin_us = launch.begin_us + launch.tail_us
+    return [site.part(SpanName.HEAD, Side.EDGE, launch, context, begin_us=begin_us, end_us=launch.end_us)]
 
 
 def _body(parts: StepParts, context: SpanContext, site: Site) -> list[Span]:
     """Return the body with the ways to and from it."""
-    launch, body, back, spans = parts.launch, parts.body, parts.back, []
+    launch, body, back = parts.launch, parts.body, parts.back
     if body is None:
         return []
-    lane, num_tokens = Lane.DECODE, body.num_tokens
-    if launch is not None and body.ready_us is not None:
-        left_us, here_us = site.at(Side.EDGE, launch.end_us), site.at(Side.CLOUD, body.ready_us)
-        spans.append(site.hop(context, lane=lane, is_up=True, begin_us=left_us, end_us=here_us, num_tokens=num_tokens))
-    spans.append(_part(SpanName.BODY, Side.CLOUD, body, context, site, body.begin_us, body.end_us))
-    if back is not None and back.ready_us is not None:
-        left_us, here_us = site.at(Side.CLOUD, body.end_us), site.at(Side.EDGE, back.ready_us)
-        spans.append(site.hop(context, lane=lane, is_up=False, begin_us=left_us, end_us=here_us, num_tokens=num_tokens))
-    return spans
+    up = (launch.end_us if launch is not None else None, body.ready_us)
+    down = (body.end_us, back.ready_us if back is not None else None)
+    hops = site.hops(context, Lane.DECODE, up=up, down=down, num_tokens=body.num_tokens)
+    return [*hops, site.part(SpanName.BODY, Side.CLOUD, body, context, begin_us=body.begin_us, end_us=body.end_us)]
 
 
 def _tail(parts: StepParts, context: SpanContext, site: Site) -> list[Span]:
@@ -73,20 +68,6 @@ def _tail(parts: StepParts, context: SpanContext, site: Site) -> list[Span]:
     drawn_us = back.begin_us + back.tail_us
     drawing_us = max(back.begin_us, drawn_us - back.sampling_us)
     return [
-        _part(SpanName.TAIL, Side.EDGE, back, context, site, back.begin_us, drawing_us),
-        _part(SpanName.SAMPLING, Side.EDGE, back, context, site, drawing_us, drawn_us),
+        site.part(SpanName.TAIL, Side.EDGE, back, context, begin_us=back.begin_us, end_us=drawing_us),
+        site.part(SpanName.SAMPLING, Side.EDGE, back, context, begin_us=drawing_us, end_us=drawn_us),
     ]
-
-
-def _part(name: str, side: Side, ran: UnitRan, context: SpanContext, site: Site, begin_us: int, end_us: int) -> Span:
-    """Return the part of a unit between two times of its engine."""
-    return Span(
-        name,
-        context.child(name),
-        context,
-        ORIGINS[side],
-        site.at(side, begin_us),
-        site.at(side, end_us),
-        site.of_engine(side, ran),
-        links=(site.unit(side, ran, window=window_of(site.at(side, ran.begin_us))),),
-    )

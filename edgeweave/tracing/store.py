@@ -15,9 +15,6 @@ class SpanStore:
     def __init__(self, max_spans: int) -> None:
         self._spans: deque[Span] = deque(maxlen=max_spans)
 
-    def __len__(self) -> int:
-        return len(self._spans)
-
     def add(self, span: Span) -> None:
         """Keep a span, and forget the oldest where there are too many."""
         self._spans.append(span)

@@ -6,6 +6,7 @@ no I/O, no clock. A request that is not watched has no spans of its own; the tim
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Chunk, ChunkDone, Stage, StepDone, Timeline, UnitRan
@@ -21,9 +22,10 @@ LATE_US = 2_000_000
 """So long after the end of a request the engines have told of all that they did for it: they report every second."""
 
 NUM_REMEMBERED = 4096
-"""Units of which it is known for whom they were: more than engines run between two reports."""
+"""Units of which something is known: more than engines run between two reports."""
 
 Sink = Callable[[Span], None]
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(slots=True)
@@ -125,7 +127,9 @@ class SessionTracer:
             self._step(ran.step).back = ran
 
     def _step(self, number: int) -> StepParts:
-        return self._steps.setdefault(number, StepParts(number))
+        if number not in self._steps:
+            _remember(self._steps, number, StepParts(number))
+        return self._steps[number]
 
     def _belongs_to(self, ran: UnitRan) -> tuple[SpanContext, ...]:
         if ran.chunk is not None:
@@ -206,11 +210,11 @@ class SessionTracer:
         return is_left and now_us > parts.issued_us + LATE_US
 
 
-def _remember(roots: dict[int, tuple[SpanContext, ...]], number: int, of_unit: tuple[SpanContext, ...]) -> None:
-    """Note for which requests a unit worked, as long as reports of it may come."""
-    roots[number] = of_unit
-    if len(roots) > NUM_REMEMBERED:
-        del roots[next(iter(roots))]
+def _remember(kept: dict[int, ValueT], number: int, value: ValueT) -> None:
+    """Keep what is known of a unit as long as reports of it may come; some are never answered, such as failed ones."""
+    kept[number] = value
+    if len(kept) > NUM_REMEMBERED:
+        del kept[next(iter(kept))]
 
 
 def _is_answered_late(answered_us: int | None, now_us: int) -> bool:

@@ -5,11 +5,13 @@ from collections import Counter
 import pytest
 
 from edgeweave.interleave.accounts import Side
+from edgeweave.interleave.nouns import Stage, Timeline, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.recorder import Recorder
-from edgeweave.tracing.site import ORIGINS
+from edgeweave.tracing.site import ORIGINS, Site
 from edgeweave.tracing.span import Span, SpanContext
 from edgeweave.tracing.step_spans import STEPS_IN_FULL, is_traced
+from edgeweave.tracing.tracer import NUM_REMEMBERED, SessionTracer
 from fakes.mesh import Config
 from fakes.schedules import CALM, ROUGH, Faults, Schedule
 
@@ -104,3 +106,24 @@ def test_a_long_generation_makes_few_spans_of_steps() -> None:
     """The first steps have spans, and then one in thirty-two."""
     assert sum(is_traced(index) for index in range(10_000)) == STEPS_IN_FULL + 9_968 // STEPS_IN_FULL + 1
     assert all(is_traced(index) for index in range(STEPS_IN_FULL))
+
+
+def test_steps_that_are_never_answered_are_forgotten() -> None:
+    """A step that failed in the cloud has units and no answer; a long session must not keep what is known of it."""
+    tracer = SessionTracer(Site(1, 0), lambda _: None)
+    for number in range(1, NUM_REMEMBERED + 100):
+        ran = UnitRan(
+            Stage.STEP,
+            1,
+            3,
+            0,
+            1,
+            prefill_ready=False,
+            decode_ready=True,
+            num_rows=1,
+            num_tokens=1,
+            plan=1,
+            step=number,
+        )
+        tracer.report(Side.CLOUD, Timeline((ran,), (), 0, 1), now_us=1)
+    assert len(tracer._steps) == NUM_REMEMBERED  # noqa: SLF001 - what is kept is nobody else's matter
