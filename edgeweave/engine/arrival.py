@@ -6,6 +6,7 @@ told when a unit begins to arrive and when all of it is here, and not woken for 
 
 from dataclasses import dataclass, replace
 
+from edgeweave.clock import Clock
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.effects import FrameArrived
 from edgeweave.interleave.nouns import DType, Lane
@@ -35,7 +36,8 @@ class _Arriving:
 class Staging:
     """Units that are arriving, by lane and number. Belongs to the event loop."""
 
-    def __init__(self, *, row_bytes: int, dtype: DType, largest_bytes: int) -> None:
+    def __init__(self, *, row_bytes: int, dtype: DType, largest_bytes: int, clock: Clock) -> None:
+        self._clock = clock
         self._row_bytes = row_bytes
         self._dtype = dtype
         self._largest_bytes = largest_bytes
@@ -49,17 +51,17 @@ class Staging:
         """
         if frame.failure is not None:
             self.drop(lane, frame.unit)
-            return Arrival(_arrived(lane, frame))
+            return Arrival(self._arrived(lane, frame))
         unit = self._unit(lane, frame)
         unit.assembly.add(frame)
         if unit.assembly.is_complete:
             self.drop(lane, frame.unit)
-            untold = replace(_arrived(lane, frame), row_start=unit.num_told, row_stop=frame.num_rows)
+            untold = replace(self._arrived(lane, frame), row_start=unit.num_told, row_stop=frame.num_rows)
             return Arrival(untold, unit.assembly.payload)
         if unit.num_told:
             return None
         unit.num_told = frame.row_stop - frame.row_start
-        return Arrival(_arrived(lane, frame))
+        return Arrival(self._arrived(lane, frame))
 
     def drop(self, lane: Lane, unit: int) -> None:
         """Forget a unit, if it is here."""
@@ -79,16 +81,16 @@ class Staging:
             )
         return Assembly(frame.unit, num_rows=frame.num_rows, row_bytes=self._row_bytes, dtype=self._dtype)
 
-
-def _arrived(lane: Lane, frame: Frame) -> FrameArrived:
-    return FrameArrived(
-        lane=lane,
-        unit=frame.unit,
-        row_start=frame.row_start,
-        row_stop=frame.row_stop,
-        num_rows=frame.num_rows,
-        sent_us=frame.sent_us,
-        rows=frame.rows,
-        failed=frame.failure.sequences if frame.failure is not None else None,
-        code=frame.failure.code if frame.failure is not None else None,
-    )
+    def _arrived(self, lane: Lane, frame: Frame) -> FrameArrived:
+        return FrameArrived(
+            lane=lane,
+            unit=frame.unit,
+            row_start=frame.row_start,
+            row_stop=frame.row_stop,
+            num_rows=frame.num_rows,
+            sent_us=frame.sent_us,
+            rows=frame.rows,
+            failed=frame.failure.sequences if frame.failure is not None else None,
+            code=frame.failure.code if frame.failure is not None else None,
+            arrived_us=self._clock.now_us(),
+        )

@@ -140,10 +140,11 @@ class CloudCore:
         return [effect for frame in held for effect in self._take_chunk_frame(frame, now_us)]
 
     def _take_frame(self, frame: FrameArrived, now_us: int) -> list[CloudEffect]:
-        self._trips.observe(frame, now_us=now_us)
+        here_us = frame.here_us(now_us=now_us)
+        self._trips.observe(frame, now_us=here_us)
         if frame.lane is Lane.PREFILL:
-            return self._hold_early(frame) if self.chunks.is_early(frame) else self._take_chunk_frame(frame, now_us)
-        self.steps.of(frame).take(frame, now_us=now_us)
+            return self._hold_early(frame) if self.chunks.is_early(frame) else self._take_chunk_frame(frame, here_us)
+        self.steps.of(frame).take(frame, now_us=here_us)
         return []
 
     def _hold_early(self, frame: FrameArrived) -> list[CloudEffect]:

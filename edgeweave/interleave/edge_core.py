@@ -160,8 +160,9 @@ class EdgeCore:
         if frame.failed is not None:
             stage = Stage.SEGMENT if frame.lane is Lane.PREFILL else Stage.STEP
             return self._take_failure(work, frame.code or ErrorCode.COMPUTE, stage)
-        self._trips.observe(frame, now_us=now_us)
-        work.take(frame, now_us=now_us)
+        here_us = frame.here_us(now_us=now_us)
+        self._trips.observe(frame, now_us=here_us)
+        work.take(frame, now_us=here_us)
         return []
 
     def _take_failure(self, work: EdgeChunk | EdgeStep, code: ErrorCode, stage: Stage) -> list[EdgeEffect]:

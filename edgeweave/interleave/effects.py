@@ -26,7 +26,8 @@ class FrameArrived:
     """Tensor rows `[row_start, row_stop)` of `num_rows` of a unit arrived on a lane, in one frame or in several.
 
     `rows` is set on the first frame of a step that goes up; `failed` when the unit failed on the other side.
-    `sent_us` is the sender's clock when the unit's first byte was ready.
+    `sent_us` is the sender's clock when the unit's first byte was ready. `arrived_us` is this engine's clock when these
+    rows were here, `None` for now: an engine that runs a unit hears of them only when that ends.
     """
 
     lane: Lane
@@ -38,6 +39,11 @@ class FrameArrived:
     rows: tuple[Row, ...] | None = None
     failed: tuple[int, ...] | None = None
     code: ErrorCode | None = None
+    arrived_us: int | None = None
+
+    def here_us(self, *, now_us: int) -> int:
+        """Return when it was here, for a core that hears of it now."""
+        return now_us if self.arrived_us is None else min(self.arrived_us, now_us)
 
 
 @dataclass(frozen=True, slots=True)

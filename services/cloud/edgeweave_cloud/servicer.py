@@ -82,11 +82,12 @@ class CloudServicer:
 
     def _create(self, attach: AttachCloud) -> EngineSession:
         row_bytes, dtype = self._model.token_bytes, self._model.dtype
+        staging = Staging(row_bytes=row_bytes, dtype=dtype, largest_bytes=self._staging_bytes, clock=self._clock)
         session = EngineSession(
             attach.session,
             engine="cloud",
             worker=self._worker,
-            staging=Staging(row_bytes=row_bytes, dtype=dtype, largest_bytes=self._staging_bytes),
+            staging=staging,
             row_bytes=row_bytes,
             frame_bytes=self._frame_bytes,
             meter=self.meter,

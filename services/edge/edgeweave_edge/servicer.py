@@ -131,7 +131,9 @@ class EdgeServicer(EdgeServiceServicer):
 
     def _create(self, attach: AttachEdge) -> EngineSession:
         row_bytes, settings = self._model.token_bytes, self._settings
-        staging = Staging(row_bytes=row_bytes, dtype=self._model.dtype, largest_bytes=settings.staging_bytes)
+        staging = Staging(
+            row_bytes=row_bytes, dtype=self._model.dtype, largest_bytes=settings.staging_bytes, clock=self._clock
+        )
         session = EngineSession(
             attach.session,
             engine="edge",

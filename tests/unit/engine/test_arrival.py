@@ -2,16 +2,18 @@
 
 import pytest
 
+from edgeweave.clock import ManualClock
 from edgeweave.engine.arrival import Staging
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.nouns import DType, ErrorCode, Lane, Row
 from edgeweave.wire.frames import Frame, UnitFailure
 
 ROW = bytes(4)
+CLOCK = ManualClock(start_us=5_000)
 
 
 def staging() -> Staging:
-    return Staging(row_bytes=4, dtype=DType.FLOAT32, largest_bytes=64)
+    return Staging(row_bytes=4, dtype=DType.FLOAT32, largest_bytes=64, clock=CLOCK)
 
 
 def frame(start: int, stop: int, *, num_rows: int = 8, rows: tuple[Row, ...] | None = None) -> Frame:
@@ -38,7 +40,7 @@ def test_a_unit_is_heard_of_when_it_begins_to_arrive_and_when_all_is_here() -> N
     assert (first.frame.row_start, first.frame.row_stop, first.payload) == (0, 2, None)
     assert (last.frame.row_start, last.frame.row_stop) == (2, 8)
     assert bytes(last.payload or b"") == ROW * 8
-    assert last.frame.sent_us == 60
+    assert (last.frame.sent_us, last.frame.arrived_us) == (60, 5_000)
 
 
 def test_a_unit_of_one_frame_is_heard_of_once() -> None:

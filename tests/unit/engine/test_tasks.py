@@ -33,7 +33,7 @@ class SilentStream:
 
 def session_of(number: int) -> EngineSession:
     """A session that has computed nothing yet."""
-    staging = Staging(row_bytes=4, dtype=DType.FLOAT32, largest_bytes=64)
+    staging = Staging(row_bytes=4, dtype=DType.FLOAT32, largest_bytes=64, clock=ManualClock())
     return EngineSession(
         number, engine="edge", worker=Worker(clock=ManualClock()), staging=staging, row_bytes=4, frame_bytes=64
     )

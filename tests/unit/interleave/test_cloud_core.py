@@ -450,3 +450,18 @@ def test_a_unit_tells_when_all_of_it_was_here() -> None:
     assert run(core, now_us=125) is not None
     tell(core, UnitEnded(), now_us=130)
     assert [ran.ready_us for ran in core.take_timeline(now_us=140).ran] == [40, 40, 120]
+
+
+def test_what_arrived_while_a_unit_ran_was_here_since_it_arrived() -> None:
+    """A busy engine hears of it late; hops and the time that a step was here are by the arrival all the same."""
+    core = decoding(1)
+    tell(core, chunk(2, Row(2, 0, 3)), chunk_frame(2, 3), now_us=10)
+    run(core, now_us=10)
+    late = replace(step_frame(1, Row(1, 3, 4)), arrived_us=25)
+    tell(core, late, UnitEnded(), now_us=110)
+    core.take_timeline(now_us=110)
+    run(core, now_us=110)
+    tell(core, UnitEnded(), now_us=130)
+    timeline = core.take_timeline(now_us=130)
+    assert [ran.ready_us for ran in timeline.ran] == [25]
+    assert timeline.inside_us == 130 - 25
