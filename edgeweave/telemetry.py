@@ -5,6 +5,7 @@ Knows formats, exporters and names. Does not know what is worth a line or a span
 
 import logging
 import sys
+from threading import Timer
 from typing import Any, Final, Literal
 
 import structlog
@@ -14,6 +15,9 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, DEFAULT_ON
 from structlog.typing import EventDict, Processor
+
+LONGEST_FLUSH_S = 3.0
+"""How long the spans that are left when a process ends may take on their way to the collector."""
 
 LogFormat = Literal["console", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -114,12 +118,31 @@ def configure_logging(level: LogLevel, *, fmt: LogFormat, service: str) -> None:
 def span_processor(otlp_endpoint: str | None) -> SpanProcessor | None:
     """Return what exports spans in a thread of its own, `None` without an endpoint.
 
-    Its queue is bounded: a collector that is slow or gone costs spans, and never holds up who makes them.
+    Its queue is bounded: a collector that is slow or gone costs spans, and never holds up who makes them, nor for long
+    the end of the process.
 
     Args:
         otlp_endpoint: where an OTLP collector listens for gRPC, as `http://host:port`.
     """
-    return None if otlp_endpoint is None else BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint))
+    return None if otlp_endpoint is None else _Exporting(OTLPSpanExporter(endpoint=otlp_endpoint))
+
+
+class _Exporting(BatchSpanProcessor):
+    """Exports spans in batches; what is left at the end gets `LONGEST_FLUSH_S`, and not half a minute."""
+
+    def __init__(self, exporter: OTLPSpanExporter) -> None:
+        super().__init__(exporter)
+        self._ended = exporter.shutdown
+
+    def shutdown(self) -> None:
+        """Export what is left, or give it up when its time is over."""
+        # An exporter that has ended breaks off what it does, and refuses what comes.
+        giving_up = Timer(LONGEST_FLUSH_S, self._ended)
+        giving_up.start()
+        try:
+            super().shutdown()  # type: ignore[no-untyped-call] # untyped there
+        finally:
+            giving_up.cancel()
 
 
 def tracer_provider(service: str, *, processor: SpanProcessor | None) -> TracerProvider:
