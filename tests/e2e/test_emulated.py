@@ -13,12 +13,17 @@ from edgeweave.cli.mesh_options import MeshOptions
 from edgeweave.emulated import reference_tokens
 from edgeweave.interleave.nouns import PlanKind
 from edgeweave.sim.profile import NPU
+from edgeweave.telemetry import SpanName
+from edgeweave.tracing.span import Origin
+from weaving.use import state_at_rest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUM_TOKENS = 12
 DISTANCE_KM = 1000.0
 SCHEDULER_FLAGS = ("--chunk-tokens", "96", "--max-prefill-tokens", "192")
+LONG_CHUNKS = ("--chunk-tokens", "512", "--max-prefill-tokens", "512", "--keep-spans", "100000")
+NEAR_ZERO = 0.06
 
 
 def prompts(num_prompts: int, *, seed: int) -> list[list[int]]:
@@ -68,3 +73,31 @@ async def test_one_place_gives_the_same_tokens() -> None:
     (prompt,) = prompts(1, seed=1)
     async with Mesh.start(options) as mesh, Client(mesh.scheduler_address) as client:
         assert await answer(client, prompt) == reference(prompt)
+
+
+async def cloud_bubble_share(client: Client, kind: PlanKind, num_prompts: int) -> float:
+    """Serve long prompts, all asked for at once; return the share of bubbles between first and last segment."""
+    await client.set_plan(kind)
+    await state_at_rest(client)  # the last report of what came before is here
+    before = [batch.next async for batch in client.read_timelines(last_s=0.001)][-1]
+    rng = random.Random(num_prompts)  # noqa: S311 - prompts, no secrets
+    asked = [[rng.randrange(1 << 17) for _ in range(rng.randint(384, 512))] for _ in range(num_prompts)]
+    await asyncio.gather(*(answer(client, prompt) for prompt in asked))
+    await state_at_rest(client)
+    batches = [batch async for batch in client.read_timelines(after=before)]
+    cloud = [span for batch in batches for span in batch.spans if span.origin is Origin.CLOUD]
+    segments = [span for span in cloud if span.name == SpanName.SEGMENT]
+    begin_us, end_us = min(span.begin_us for span in segments), max(span.end_us for span in segments)
+    bubbles = [span for span in cloud if span.name == SpanName.BUBBLE and begin_us <= span.begin_us < end_us]
+    return sum(span.length_us for span in bubbles) / (end_us - begin_us)
+
+
+async def test_under_load_two_chunks_in_flight_leave_the_cloud_hardly_a_bubble() -> None:
+    """From spans alone: the cloud runs, though the link takes 10 ms a trip; in serial mode it waits for each."""
+    options = MeshOptions(emulate="npu", distance_km=DISTANCE_KM, extra_flags={"scheduler": LONG_CHUNKS})
+    async with Mesh.start(options) as mesh, Client(mesh.scheduler_address) as client:
+        woven = await cloud_bubble_share(client, PlanKind.TWO_P_ONE_D, 40)
+        serial = await cloud_bubble_share(client, PlanKind.SERIAL, 10)
+    print(f"bubbles of the cloud under load: {woven:.1%} with 2p1d, {serial:.1%} in serial mode")
+    assert woven < NEAR_ZERO
+    assert woven < serial / 5
