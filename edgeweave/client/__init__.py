@@ -7,6 +7,7 @@ Knows how to ask a scheduler. Does not know how it serves. `edgeweave.client.tex
 from edgeweave.client.client import Client
 from edgeweave.client.deltas import TokenDelta, Usage
 from edgeweave.client.mesh_state import EngineState, MeshState, SessionState
+from edgeweave.client.spans import SpanBatch
 from edgeweave.interleave.nouns import FinishReason, PlanKind, Sampling
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PlanKind",
     "Sampling",
     "SessionState",
+    "SpanBatch",
     "TokenDelta",
     "Usage",
 ]

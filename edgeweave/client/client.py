@@ -14,12 +14,12 @@ import grpc.aio
 from edgeweave.client.calls import call_error, refused_values, responses, trace_metadata
 from edgeweave.client.deltas import TokenDelta, token_delta_of
 from edgeweave.client.mesh_state import MeshState, mesh_state_of
-from edgeweave.client.spans import span_of
+from edgeweave.client.spans import SpanBatch, span_batch_of
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.nouns import GREEDY, Plan, PlanKind, Sampling
 from edgeweave.rpc.channels import dial
 from edgeweave.settings.common import TlsSettings
-from edgeweave.tracing.span import Span
+from edgeweave.tracing.span import TRACE_BYTES, Span
 from edgeweave.v1 import common_pb2 as common_pb
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.v1.scheduler_pb2_grpc import SchedulerServiceStub
@@ -132,11 +132,33 @@ class Client:
 
         There are none where its `keep_spans` is 0.
         """
-        request = pb.ReadSpansRequest(last_ms=0 if last_s is None else max(1, round(last_s * 1000)))
+        async with aclosing(self._read(pb.ReadSpansRequest(last_ms=_milliseconds(last_s)))) as batches:
+            async for batch in batches:
+                for span in batch.spans:
+                    yield span
+
+    async def read_timelines(self, *, after: int = 0, last_s: float | None = None) -> AsyncGenerator[SpanBatch, None]:
+        """Yield the spans of the engines' timelines that the scheduler got since a `SpanBatch.next`, or all for 0.
+
+        The spans of requests themselves are among them, and what is below these is not. Of the last `last_s` seconds
+        alone, if it is given.
+        """
+        request = pb.ReadSpansRequest(timelines_after=after, last_ms=_milliseconds(last_s))
+        async with aclosing(self._read(request)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def read_trace(self, trace: int) -> AsyncGenerator[SpanBatch, None]:
+        """Yield the spans of one trace that the scheduler keeps: a request and all that is below it."""
+        request = pb.ReadSpansRequest(trace=trace.to_bytes(TRACE_BYTES, "big"))
+        async with aclosing(self._read(request)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _read(self, request: pb.ReadSpansRequest) -> AsyncGenerator[SpanBatch, None]:
         async with aclosing(responses(self._stub().ReadSpans(request), target=self._target)) as stream:
             async for response in stream:
-                for message in response.spans:
-                    yield span_of(message)
+                yield span_batch_of(response)
 
     def with_text(self, model_folder: Path | str) -> "TextClient":
         """Return a client for text, with the tokenizer and chat template of `model_folder`.
@@ -172,3 +194,8 @@ class Client:
         if self._channel is None:
             raise RuntimeError("the client is not open; use it in `async with`")
         return SchedulerServiceStub(self._channel)
+
+
+def _milliseconds(last_s: float | None) -> int:
+    """Return a time as the contract has it: 0 stands for none."""
+    return 0 if last_s is None else max(1, round(last_s * 1000))

@@ -3,10 +3,21 @@
 Knows the contract. Does not know what spans mean.
 """
 
+from dataclasses import dataclass
+
 from edgeweave.errors import ProtocolError
 from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.wire.fields import chosen_field, required_field
+
+
+@dataclass(frozen=True, slots=True)
+class SpanBatch:
+    """Some spans of timelines; `next` is where to go on when all batches of an answer were read."""
+
+    spans: tuple[Span, ...]
+    next: int
+
 
 _ORIGINS = {
     pb.SPAN_ORIGIN_SCHEDULER: Origin.SCHEDULER,
@@ -14,6 +25,11 @@ _ORIGINS = {
     pb.SPAN_ORIGIN_CLOUD: Origin.CLOUD,
     pb.SPAN_ORIGIN_LINK: Origin.LINK,
 }
+
+
+def span_batch_of(response: pb.ReadSpansResponse) -> SpanBatch:
+    """Return the spans in `response`; ProtocolError if a part is missing or not known here."""
+    return SpanBatch(tuple(map(span_of, response.spans)), response.next)
 
 
 def span_of(message: pb.Span) -> Span:

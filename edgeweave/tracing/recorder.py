@@ -23,18 +23,18 @@ from edgeweave.interleave.scheduler_events import (
 from edgeweave.tracing.clocks import Clocks
 from edgeweave.tracing.site import Site
 from edgeweave.tracing.span import SpanContext
-from edgeweave.tracing.tracer import SessionTracer, Sink, TracedRequest
+from edgeweave.tracing.tracer import SessionTracer, Sinks, TracedRequest
 
 
 @dataclass(slots=True)
 class Recorder:
     """The spans of all sessions of one scheduler, one after the other.
 
-    `wall_us` is the wall clock where the scheduler's clock is 0; `sink` gets each span once.
+    `wall_us` is the wall clock where the scheduler's clock is 0; `sinks` get each span once.
     """
 
     core: SchedulerCore
-    sink: Sink
+    sinks: Sinks
     wall_us: int = 0
     _session: SessionTracer | None = None
     _watched: dict[str, TracedRequest] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Recorder:
         match event:
             case Connected():
                 self._end_session()
-                self._session = SessionTracer(self._site(event), self.sink)
+                self._session = SessionTracer(self._site(event), self.sinks)
             case Disconnected():
                 self._end_session()
             case FromEngine() if self._session is not None:

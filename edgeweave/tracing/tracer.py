@@ -1,6 +1,6 @@
 """Makes the spans of one session from what the scheduler does and what the engines report.
 
-Knows which request a chunk or a step is traced for, and when all of it was told. Takes events, gives spans to a sink;
+Knows which request a chunk or a step is traced for, and when all of it was told. Takes events, gives spans to sinks;
 no I/O, no clock. A request that is not watched has no spans of its own; the timelines of the engines have all.
 """
 
@@ -28,6 +28,19 @@ Sink = Callable[[Span], None]
 ValueT = TypeVar("ValueT")
 
 
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """Who takes spans: those of what was done for requests, and those of the engines' timelines."""
+
+    requests: Sink
+    timelines: Sink
+
+    @classmethod
+    def one(cls, sink: Sink) -> "Sinks":
+        """Return `sink` for both."""
+        return cls(sink, sink)
+
+
 @dataclass(slots=True)
 class TracedRequest:
     """A request whose spans are wanted, below `root`. `is_queued` until its first chunk goes out."""
@@ -44,7 +57,7 @@ class SessionTracer:
     """The spans of one session. Times that come in are the scheduler's clock, those of reports the engines'."""
 
     site: Site
-    sink: Sink
+    sinks: Sinks
     _sequences: dict[int, TracedRequest] = field(default_factory=dict)
     _chunks: dict[int, ChunkParts] = field(default_factory=dict)
     _chunk_roots: dict[int, tuple[SpanContext, ...]] = field(default_factory=dict)
@@ -91,7 +104,7 @@ class SessionTracer:
             self._take(ran)
         engine = self._engines.setdefault(side, EngineTimeline(side, self.site))
         for span in engine.take(timeline, self._belongs_to):
-            self.sink(span)
+            self.sinks.timelines(span)
         for ran in timeline.ran:
             self._tell(ran)
         self._forget_late(now_us)
@@ -100,7 +113,7 @@ class SessionTracer:
         """The session is over: tell what is known of what did not come to its end."""
         for engine in self._engines.values():
             for span in engine.end(self._belongs_to):
-                self.sink(span)
+                self.sinks.timelines(span)
         for parts in list(self._chunks.values()):
             self._tell_chunk(parts, is_over=True)
         for step in list(self._steps.values()):
@@ -166,7 +179,7 @@ class SessionTracer:
         del self._chunks[number]
         for root in self._chunk_roots.get(number, ()):
             for span in chunk_spans(parts, root, self.site):
-                self.sink(span)
+                self.sinks.requests(span)
 
     def _tell_step(self, parts: StepParts, *, is_over: bool = False) -> None:
         if not (is_over or parts.is_complete(holds_body=self.site.holds_body)):
@@ -175,7 +188,7 @@ class SessionTracer:
         del self._steps[parts.number]
         for root in self._step_roots.get(parts.number, ()):
             for span in step_spans(parts, root, self.site):
-                self.sink(span)
+                self.sinks.requests(span)
 
     def _observe_trip(self, parts: StepParts) -> None:
         """Let the clocks learn from a step that went round."""
@@ -193,7 +206,8 @@ class SessionTracer:
         begin_us, end_us = self.site.here(traced.arrived_us), self.site.here(now_us)
         attributes = {Attribute.WAITING_US: now_us - traced.arrived_us}
         context = traced.root.child("queue")
-        self.sink(Span(SpanName.QUEUE, context, traced.root, Origin.SCHEDULER, begin_us, end_us, attributes))
+        queue = Span(SpanName.QUEUE, context, traced.root, Origin.SCHEDULER, begin_us, end_us, attributes)
+        self.sinks.requests(queue)
 
     def _forget_late(self, now_us: int) -> None:
         """Tell of what will not be completed: its sequences were released, or an engine skipped it."""

@@ -312,18 +312,30 @@ class ReadSpansRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LAST_MS_FIELD_NUMBER: _builtins.int
+    TIMELINES_AFTER_FIELD_NUMBER: _builtins.int
+    TRACE_FIELD_NUMBER: _builtins.int
     last_ms: _builtins.int
     """Only those that had not ended so long ago; 0: all that are kept."""
+    timelines_after: _builtins.int
+    """Those of the engines' timelines and the requests' own, without what is below these: what came since a
+    ReadSpansResponse.next, or all that are kept for 0.
+    """
+    trace: _builtins.bytes
+    """Those of one trace, in 16 bytes."""
     def __init__(
         self,
         *,
         last_ms: _builtins.int = ...,
+        timelines_after: _builtins.int = ...,
+        trace: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["timelines_after", b"timelines_after", "trace", b"trace", "which", b"which"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_ms", b"last_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_ms", b"last_ms", "timelines_after", b"timelines_after", "trace", b"trace", "which", b"which"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_which: _TypeAlias = _typing.Literal["timelines_after", "trace"]  # noqa: Y015
+    _WhichOneofArgType_which: _TypeAlias = _typing.Literal["which", b"which"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_which) -> _WhichOneofReturnType_which | None: ...
 
 Global___ReadSpansRequest: _TypeAlias = ReadSpansRequest  # noqa: Y015
 
@@ -334,6 +346,9 @@ class ReadSpansResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SPANS_FIELD_NUMBER: _builtins.int
+    NEXT_FIELD_NUMBER: _builtins.int
+    next: _builtins.int
+    """Where to go on, as timelines_after; 0 where all or one trace was asked for."""
     @_builtins.property
     def spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___Span]:
         """The spans."""
@@ -342,10 +357,11 @@ class ReadSpansResponse(_message.Message):
         self,
         *,
         spans: _abc.Iterable[Global___Span] | None = ...,
+        next: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["spans", b"spans"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next", b"next", "spans", b"spans"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

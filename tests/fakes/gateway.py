@@ -21,6 +21,7 @@ from edgeweave_gateway.choices import ChoiceMaker
 from edgeweave_gateway.readiness import Readiness
 from edgeweave_gateway.routes import Routes
 from edgeweave_gateway.server import listen
+from edgeweave_gateway.timeline import TimelinePaths
 from fakes.scheduler import FakeScheduler
 from fakes.scheduler import serve as serve_scheduler
 
@@ -73,6 +74,7 @@ async def compose_gateway(
         )
         app = create_app(
             routes,
+            timeline=TimelinePaths(client),
             api_keys=api_keys,
             max_body_bytes=max_body_bytes,
             clock=ManualClock(),

@@ -1,6 +1,7 @@
 """A scheduler that answers from a script: a real grpc.aio server on a free port, and no mesh behind it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ from edgeweave.errors import EdgeweaveError
 from edgeweave.rpc.server import GrpcServer
 from edgeweave.rpc.status import abort, telling_errors
 from edgeweave.settings import TlsSettings
+from edgeweave.tracing.store import SpanStore
 from edgeweave.v1 import common_pb2, edge_pb2, scheduler_pb2, scheduler_pb2_grpc
+from edgeweave_scheduler.kept_spans import kept_spans
 
 Request = scheduler_pb2.GenerateRequest
 READY = scheduler_pb2.WatchMeshResponse(
@@ -52,7 +55,8 @@ class FakeScheduler:
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     holding: asyncio.Event = field(default_factory=asyncio.Event)
     aborted: asyncio.Event = field(default_factory=asyncio.Event)
-    spans: list[scheduler_pb2.ReadSpansResponse] = field(default_factory=list)
+    store: SpanStore | None = None
+    reads: list[scheduler_pb2.ReadSpansRequest] = field(default_factory=list)
     target: str = ""
 
     def show(self, mesh: scheduler_pb2.WatchMeshResponse) -> None:
@@ -83,10 +87,12 @@ class _Servicer(scheduler_pb2_grpc.SchedulerServiceServicer):
         self._fake = fake
 
     async def ReadSpans(  # noqa: N802 - named by the contract
-        self, _request: scheduler_pb2.ReadSpansRequest, _context: Any
+        self, request: scheduler_pb2.ReadSpansRequest, context: Any
     ) -> AsyncIterator[scheduler_pb2.ReadSpansResponse]:
-        for response in self._fake.spans:
-            yield response
+        self._fake.reads.append(request)
+        async with telling_errors(context):
+            for response in kept_spans(request, self._fake.store, now_us=time.time_ns() // 1000):
+                yield response
 
     async def Generate(  # noqa: N802 - named by the contract
         self, request: Request, context: Any

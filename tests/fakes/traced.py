@@ -7,6 +7,7 @@ from edgeweave.interleave.scheduler_events import Cancel
 from edgeweave.tracing.recorder import Recorder
 from edgeweave.tracing.site import timeline_context
 from edgeweave.tracing.span import Span, SpanContext
+from edgeweave.tracing.tracer import Sinks
 from fakes.mesh import Config, Mesh
 from fakes.timed import TimedMesh
 from fakes.trace_text import tree_text
@@ -22,7 +23,7 @@ class TracedMesh:
         config = Config(limits=LIMITS, plan=wanted, piece_tokens=6, frame_rows=6, max_grace_us=20_000)
         self.mesh = Mesh(config)
         self.spans: list[Span] = []
-        self.recorder = Recorder(self.mesh.scheduler, self.spans.append)
+        self.recorder = Recorder(self.mesh.scheduler, Sinks.one(self.spans.append))
         self.mesh.watcher = self.recorder.saw
         self.mesh.lose_session("a session that is watched from its begin")
         self.timed = TimedMesh(self.mesh, report_every_us=10_000)

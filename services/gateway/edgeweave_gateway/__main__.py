@@ -27,6 +27,7 @@ from edgeweave_gateway.choices import ChoiceMaker
 from edgeweave_gateway.readiness import Readiness
 from edgeweave_gateway.routes import Routes
 from edgeweave_gateway.server import listen, serve, url_of
+from edgeweave_gateway.timeline import TimelinePaths
 
 _log = structlog.get_logger(__name__)
 
@@ -61,6 +62,7 @@ async def _serve(settings: GatewaySettings, text_model: TextModel, bound: socket
         )
         app = create_app(
             routes,
+            timeline=TimelinePaths(client),
             api_keys=settings.api_keys,
             max_body_bytes=settings.max_body_bytes,
             clock=MonotonicClock(),

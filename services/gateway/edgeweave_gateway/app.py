@@ -23,14 +23,21 @@ from edgeweave_gateway.front import Front
 from edgeweave_gateway.http_errors import error_response, parameter_error
 from edgeweave_gateway.metered import Metered, MetricsPage
 from edgeweave_gateway.routes import Routes
+from edgeweave_gateway.timeline import SPANS_PATH, TimelinePaths
 
 _STATUS_CLIENT_LEFT = 499
 
 
 def create_app(
-    routes: Routes, *, api_keys: Sequence[str], max_body_bytes: int, clock: Clock, metrics_need_key: bool = True
+    routes: Routes,
+    *,
+    timeline: TimelinePaths,
+    api_keys: Sequence[str],
+    max_body_bytes: int,
+    clock: Clock,
+    metrics_need_key: bool = True,
 ) -> ASGIApp:
-    """Return the application: `routes` behind keys and limits, and the metrics of all that."""
+    """Return the application: `routes` and `timeline` behind keys and limits, and the metrics of all that."""
     meter = HttpMeter()
     app = FastAPI(
         title="edgeweave gateway",
@@ -40,13 +47,14 @@ def create_app(
         redoc_url=None,
     )
     app.include_router(routes.router())
+    app.include_router(timeline.router())
     app.add_api_route(PATH, MetricsPage(meter, routes.readiness).tell, include_in_schema=False, response_model=None)
     for kind in (EdgeweaveError, HTTPException, Exception):
         app.add_exception_handler(kind, _tell)
     app.add_exception_handler(RequestValidationError, _tell_parameter)
     app.add_exception_handler(ClientDisconnect, _tell_nobody)
     limited = BodyLimit(app, max_body_bytes=max_body_bytes)
-    guarded = ApiKeys(limited, keys=api_keys, also=(PATH,) if metrics_need_key else ())
+    guarded = ApiKeys(limited, keys=api_keys, also=(SPANS_PATH, PATH) if metrics_need_key else (SPANS_PATH,))
     return Metered(Front(guarded, clock=clock), meter=meter, clock=clock)
 
 

@@ -17,10 +17,11 @@ from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.metrics import PATH
 from edgeweave_gateway.http_errors import error_response
+from edgeweave_gateway.timeline import SPANS_PATH
 
 REQUEST_ID_HEADER = "x-request-id"
 # Asked again and again by whoever watches the gateway: a line each would bury the others.
-_PROBES = ("/health", "/ready", PATH)
+_PROBES = ("/health", "/ready", PATH, SPANS_PATH)
 _USABLE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 _log = structlog.get_logger(__name__)

@@ -28,8 +28,8 @@ from edgeweave.wire.messages import plan_message
 from edgeweave_scheduler.admission import request_of
 from edgeweave_scheduler.driver import Answer, Driver
 from edgeweave_scheduler.keeper import SessionKeeper
+from edgeweave_scheduler.kept_spans import kept_spans
 from edgeweave_scheduler.mesh_message import mesh_message
-from edgeweave_scheduler.span_messages import span_responses
 from edgeweave_scheduler.tracing import Tracing
 
 SHORTEST_INTERVAL_MS = 10
@@ -100,9 +100,9 @@ class SchedulerServicer(SchedulerServiceServicer):
     ) -> AsyncIterator[pb.ReadSpansResponse]:
         """Stream the spans that are kept."""
         async with telling_errors(context):
-            if self._tracing is not None:
-                for response in span_responses(self._tracing.spans(last_ms=message.last_ms or None)):
-                    yield response
+            store, now_us = (self._tracing.store, self._tracing.now_us) if self._tracing is not None else (None, 0)
+            for response in kept_spans(message, store, now_us=now_us):
+                yield response
 
     async def _answer(self, request: Request, context: Context) -> AsyncIterator[pb.GenerateResponse]:
         """Yield answers until the last."""

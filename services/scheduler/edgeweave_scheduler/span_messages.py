@@ -6,7 +6,8 @@ from itertools import islice
 from edgeweave.tracing.span import SPAN_BYTES, TRACE_BYTES, AttributeValue, Origin, Span, SpanContext
 from edgeweave.v1 import scheduler_pb2 as pb
 
-SPANS_PER_MESSAGE = 500
+SPANS_PER_MESSAGE = 100
+"""Few, so that whoever makes or reads a message is away from its event loop for two milliseconds at most."""
 _ORIGINS = {
     Origin.SCHEDULER: pb.SPAN_ORIGIN_SCHEDULER,
     Origin.EDGE: pb.SPAN_ORIGIN_EDGE,
@@ -15,11 +16,13 @@ _ORIGINS = {
 }
 
 
-def span_responses(spans: Iterable[Span]) -> Iterator[pb.ReadSpansResponse]:
-    """Yield messages with all spans, some in each."""
+def span_responses(spans: Iterable[Span], *, next_: int = 0) -> Iterator[pb.ReadSpansResponse]:
+    """Yield messages with all spans, some in each, and with where to go on; at least one that says this."""
     left = iter(spans)
+    some = list(islice(left, SPANS_PER_MESSAGE))
+    yield pb.ReadSpansResponse(spans=map(_span_message, some), next=next_)
     while some := list(islice(left, SPANS_PER_MESSAGE)):
-        yield pb.ReadSpansResponse(spans=map(_span_message, some))
+        yield pb.ReadSpansResponse(spans=map(_span_message, some), next=next_)
 
 
 def _span_message(span: Span) -> pb.Span:

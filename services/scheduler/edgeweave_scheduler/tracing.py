@@ -5,7 +5,7 @@ takes spans there is no tracing, and it costs nothing.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from edgeweave.tracing.otlp import otlp_sink, span_context
 from edgeweave.tracing.recorder import Recorder
 from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext
 from edgeweave.tracing.store import SpanStore
-from edgeweave.tracing.tracer import Sink
+from edgeweave.tracing.tracer import Sink, Sinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,14 @@ class Tracing:
     ) -> "Tracing | None":
         """Return it; `None` without a processor and without spans to keep."""
         store = SpanStore(max_spans) if max_spans else None
-        exported = [otlp_sink(processor)] if processor is not None else []
-        sinks = exported if store is None else [*exported, store.add]
-        if not sinks:
+        takers = [Sinks.one(otlp_sink(processor))] if processor is not None else []
+        if store is not None:
+            takers.append(Sinks(store.add, store.add_to_timelines))
+        if not takers:
             return None
+        sinks = Sinks(_to_all(each.requests for each in takers), _to_all(each.timelines for each in takers))
         wall_us = time.time_ns() // 1000 - clock.now_us()
-        return cls(Recorder(core, _to_all(sinks), wall_us=wall_us), store, clock)
+        return cls(Recorder(core, sinks, wall_us=wall_us), store, clock)
 
     @contextmanager
     def watching(self, request: Request, span: OtelSpan) -> Iterator[None]:
@@ -58,19 +60,17 @@ class Tracing:
             span.set_attributes(counts)
             self._keep(request, root, begin_us, counts)
 
-    def spans(self, *, last_ms: int | None) -> Iterator[Span]:
-        """Yield the spans that are kept, of the last `last_ms` or all."""
-        if self.store is None:
-            return
-        now_us = self.recorder.wall_us + self.clock.now_us()
-        yield from self.store.since(0 if last_ms is None else now_us - last_ms * 1000)
+    @property
+    def now_us(self) -> int:
+        """The wall clock."""
+        return self.recorder.wall_us + self.clock.now_us()
 
     def _keep(self, request: Request, root: SpanContext, begin_us: int, counts: dict[str, int]) -> None:
         """Keep the request's own span beside those below it; a collector gets it from OpenTelemetry."""
         if self.store is not None:
             wall_us, end_us = self.recorder.wall_us, self.clock.now_us()
             named: dict[str, AttributeValue] = {Attribute.REQUEST_ID: request.request_id, **counts}
-            self.store.add(
+            self.store.add_to_timelines(
                 Span(SpanName.GENERATE, root, None, Origin.SCHEDULER, wall_us + begin_us, wall_us + end_us, named)
             )
 
@@ -82,9 +82,13 @@ def _root_of(request: Request, span: OtelSpan, begin_us: int) -> SpanContext:
     return SpanContext.of("request", request.request_id, begin_us)
 
 
-def _to_all(sinks: list[Sink]) -> Sink:
+def _to_all(sinks: Iterable[Sink]) -> Sink:
+    known = tuple(sinks)
+    if len(known) == 1:
+        return known[0]
+
     def tell(span: Span) -> None:
-        for sink in sinks:
+        for sink in known:
             sink(span)
 
     return tell

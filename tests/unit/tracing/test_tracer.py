@@ -11,7 +11,7 @@ from edgeweave.tracing.recorder import Recorder
 from edgeweave.tracing.site import ORIGINS, Site
 from edgeweave.tracing.span import Span, SpanContext
 from edgeweave.tracing.step_spans import STEPS_IN_FULL, is_traced
-from edgeweave.tracing.tracer import NUM_REMEMBERED, SessionTracer
+from edgeweave.tracing.tracer import NUM_REMEMBERED, SessionTracer, Sinks
 from fakes.mesh import Config
 from fakes.schedules import CALM, ROUGH, Faults, Schedule
 
@@ -25,7 +25,7 @@ class TracedSchedule(Schedule):
     def __init__(self, seed: int, *, faults: Faults) -> None:
         super().__init__(seed, faults=faults, base=Config())
         self.spans: list[Span] = []
-        self.recorder = Recorder(self.mesh.scheduler, self.spans.append)
+        self.recorder = Recorder(self.mesh.scheduler, Sinks.one(self.spans.append))
         self.mesh.watcher = self.recorder.saw
         self.mesh.lose_session("a session that is watched from its begin")
 
@@ -110,7 +110,7 @@ def test_a_long_generation_makes_few_spans_of_steps() -> None:
 
 def test_steps_that_are_never_answered_are_forgotten() -> None:
     """A step that failed in the cloud has units and no answer; a long session must not keep what is known of it."""
-    tracer = SessionTracer(Site(1, 0), lambda _: None)
+    tracer = SessionTracer(Site(1, 0), Sinks.one(lambda _: None))
     for number in range(1, NUM_REMEMBERED + 100):
         ran = UnitRan(
             Stage.STEP,
