@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -34,7 +33,6 @@ from weaving.use import state_at_rest
 
 SIZE = {"width": 1280, "height": 760}
 SHOWN_MS = 1200
-KEPT = ("--keep-spans", "100000")
 DISTANCE_KM = 1000.0
 IMAGES = Path("docs/images")
 _READY_S = 60.0
@@ -44,8 +42,7 @@ async def take(model: Path, *, num_requests: int) -> None:
     """Serve a load, and take both pictures of it."""
     load = bench_loads(trace=TRACE)["B"].first(num_requests)
     options = options_for(EmulatedEngines(NPU), load, Place(DISTANCE_KM))
-    flags = {**options.extra_flags, "scheduler": [*options.extra_flags["scheduler"], *KEPT]}
-    async with Mesh.start(replace(options, extra_flags=flags)) as mesh, Client(mesh.scheduler_address) as client:
+    async with Mesh.start(options) as mesh, Client(mesh.scheduler_address) as client:
         await client.set_plan(PlanKind.ADAPTIVE)
         numbers = count(1)
 

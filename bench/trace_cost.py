@@ -40,7 +40,7 @@ from weaving.ratios import Ratio, paired
 from weaving.run import Key, Question, Run, measure
 from weaving.variants import SPLIT
 
-KEEP_SPANS = 100_000
+KEEP_SPANS = 50_000
 OFF = "off"
 WAYS = (OFF, "kept", "sent", "dead", "deaf")
 """Spans are not made, or kept for the timeline page, or kept and sent to a collector that is there, dead or deaf."""
@@ -62,7 +62,7 @@ class Endpoints:
 
     def words(self, way: str) -> list[str]:
         """Return the flags of the scheduler."""
-        kept = [] if way == OFF else ["--keep-spans", str(KEEP_SPANS)]
+        kept = ["--keep-spans", "0" if way == OFF else str(KEEP_SPANS)]
         return [*kept, *(["--otlp-endpoint", self.by_way[way]] if way in self.by_way else [])]
 
 

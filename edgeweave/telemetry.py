@@ -13,7 +13,7 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, DEFAULT_ON
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from structlog.typing import EventDict, Processor
 
 LONGEST_FLUSH_S = 3.0
@@ -148,7 +148,8 @@ class _Exporting(BatchSpanProcessor):
 def tracer_provider(service: str, *, processor: SpanProcessor | None) -> TracerProvider:
     """Return a provider of tracers; without a processor it records nothing, so that a span costs little.
 
-    The caller shuts it down, which exports what is left.
+    The caller shuts it down, which exports what is left. Which requests are traced is decided by whoever sent them, or
+    by OpenTelemetry's own variables `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`; by default all are.
 
     Args:
         service: name of the service in the resource of its spans.
@@ -157,7 +158,7 @@ def tracer_provider(service: str, *, processor: SpanProcessor | None) -> TracerP
     resource = Resource.create({SERVICE_NAME: f"edgeweave-{service}"})
     if processor is None:
         return TracerProvider(resource=resource, sampler=ALWAYS_OFF)
-    provider = TracerProvider(resource=resource, sampler=DEFAULT_ON)
+    provider = TracerProvider(resource=resource)
     provider.add_span_processor(processor)
     return provider
 

@@ -61,8 +61,8 @@ async def read_kept(options: ExportOptions) -> list[Span]:
         spans = [span async for span in client.read_spans(last_s=options.last_s)]
     if not spans:
         raise UnavailableError(
-            f"the scheduler at {settings.scheduler} keeps no spans of that time; let it keep some with "
-            "--keep-spans 100000"
+            f"the scheduler at {settings.scheduler} keeps no spans of that time; ask for a longer one, "
+            "or start it with more than --keep-spans 0"
         )
     return spans
 

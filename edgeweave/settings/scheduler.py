@@ -95,8 +95,9 @@ class SchedulerSettings(CommonSettings):
     )
 
     keep_spans: Annotated[int, Field(ge=0)] = Field(
-        default=0,
-        description="newest spans that are kept for edgeweave trace export, at least 0; 0: none are made for it",
+        default=50_000,
+        description="newest spans that are kept for the timeline page and edgeweave trace export, so many of timelines "
+        "and as many of requests, some 50 MB together; at least 0; 0: none",
     )
     unit_deadline_s: Seconds = Field(
         default=60.0,

@@ -47,10 +47,12 @@ def otel_span(span: Span, *, resource: Resource) -> ReadableSpan:
 
 
 def otlp_sink(processor: SpanProcessor) -> Callable[[Span], None]:
-    """Return a sink that gives each span to `processor` at once."""
+    """Return a sink that gives each span of a sampled trace to `processor` at once."""
     resources = {origin: Resource.create({SERVICE_NAME: origin.value}) for origin in Origin}
 
     def export(span: Span) -> None:
+        if not span.context.is_sampled:
+            return
         processor.on_end(otel_span(span, resource=resources[span.origin]))
 
     return export

@@ -10,7 +10,7 @@ from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Lane, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.clocks import Clocks
-from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext
+from edgeweave.tracing.span import AttributeValue, Origin, SpanContext, SpanDraft
 from edgeweave.tracing.windows import window_of
 
 ORIGINS = {Side.EDGE: Origin.EDGE, Side.CLOUD: Origin.CLOUD}
@@ -54,48 +54,39 @@ class Site:
             Attribute.CLOCK_OFFSET_US: self.clocks.offset_us(side) or 0,
         }
 
-    def part(
-        self, name: str, side: Side, ran: UnitRan, parent: SpanContext, *words: object, begin_us: int, end_us: int
-    ) -> Span:
-        """Return what of a unit lies between two times of its engine, named by `words` below `parent`."""
+    def part(self, name: str, side: Side, ran: UnitRan, *words: object, begin_us: int, end_us: int) -> SpanDraft:
+        """Return what of a unit lies between two times of its engine, told apart by `words`."""
         begin_us, end_us = self.at(side, begin_us), self.at(side, end_us)
-        context, origin, links = parent.child(name, *words), ORIGINS[side], (self.unit(side, ran),)
-        return Span(name, context, parent, origin, begin_us, end_us, self.of_engine(side, ran), links)
+        links = (self.unit(side, ran),)
+        return SpanDraft(name, ORIGINS[side], begin_us, end_us, self.of_engine(side, ran), links, words)
 
-    def hop(self, parent: SpanContext, *, lane: Lane, is_up: bool, left_us: int, here_us: int, num_tokens: int) -> Span:
+    def hop(self, lane: Lane, *, is_up: bool, left_us: int, here_us: int, num_tokens: int) -> SpanDraft:
         """Return one crossing of the link, which left by one engine's clock and came by the other's.
 
         Where the two disagree by more than the crossing took, it took no time.
         """
         near, far = (Side.EDGE, Side.CLOUD) if is_up else (Side.CLOUD, Side.EDGE)
         direction, begin_us = "up" if is_up else "down", self.at(near, left_us)
-        return Span(
-            SpanName.HOP,
-            parent.child("hop", direction),
-            parent,
-            Origin.LINK,
-            begin_us,
-            max(begin_us, self.at(far, here_us)),
-            {
-                Attribute.LANE: lane.name.lower(),
-                Attribute.DIRECTION: direction,
-                Attribute.PAYLOAD_BYTES: num_tokens * self.token_bytes,
-            },
-        )
+        end_us = max(begin_us, self.at(far, here_us))
+        attributes: dict[str, AttributeValue] = {
+            Attribute.LANE: lane.name.lower(),
+            Attribute.DIRECTION: direction,
+            Attribute.PAYLOAD_BYTES: num_tokens * self.token_bytes,
+        }
+        return SpanDraft(SpanName.HOP, Origin.LINK, begin_us, end_us, attributes, words=(direction,))
 
     def hops(
         self,
-        parent: SpanContext,
         lane: Lane,
         *,
         up: tuple[int | None, int | None],
         down: tuple[int | None, int | None],
         num_tokens: int,
-    ) -> list[Span]:
+    ) -> list[SpanDraft]:
         """Return the ways up and down of which both ends are known: when each left, and when all of it was here."""
         ways = ((True, *up), (False, *down))
         return [
-            self.hop(parent, lane=lane, is_up=is_up, left_us=left_us, here_us=here_us, num_tokens=num_tokens)
+            self.hop(lane, is_up=is_up, left_us=left_us, here_us=here_us, num_tokens=num_tokens)
             for is_up, left_us, here_us in ways
             if left_us is not None and here_us is not None
         ]

@@ -177,18 +177,16 @@ class SessionTracer:
             return
         number = parts.chunk.chunk
         del self._chunks[number]
-        for root in self._chunk_roots.get(number, ()):
-            for span in chunk_spans(parts, root, self.site):
-                self.sinks.requests(span)
+        for span in chunk_spans(parts, self._chunk_roots.get(number, ()), self.site):
+            self.sinks.requests(span)
 
     def _tell_step(self, parts: StepParts, *, is_over: bool = False) -> None:
         if not (is_over or parts.is_complete(holds_body=self.site.holds_body)):
             return
         self._observe_trip(parts)
         del self._steps[parts.number]
-        for root in self._step_roots.get(parts.number, ()):
-            for span in step_spans(parts, root, self.site):
-                self.sinks.requests(span)
+        for span in step_spans(parts, self._step_roots.get(parts.number, ()), self.site):
+            self.sinks.requests(span)
 
     def _observe_trip(self, parts: StepParts) -> None:
         """Let the clocks learn from a step that went round."""

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 NUM_TOKENS = 12
 DISTANCE_KM = 1000.0
 SCHEDULER_FLAGS = ("--chunk-tokens", "96", "--max-prefill-tokens", "192")
-LONG_CHUNKS = ("--chunk-tokens", "512", "--max-prefill-tokens", "512", "--keep-spans", "100000")
+LONG_CHUNKS = ("--chunk-tokens", "512", "--max-prefill-tokens", "512")
 NEAR_ZERO = 0.06
 MOST_TRIES = 5
 

@@ -26,7 +26,7 @@ async def ask(mesh: ProcessMesh, text: str) -> None:
 
 async def test_what_a_mesh_did_is_seen_and_a_request_of_it_followed(mesh: ProcessMesh) -> None:
     """Under plan `serial` the cloud waits for each step: the page says so, by cause, and shows where a request was."""
-    async with mesh.replaced(link={"delay_ms": ONE_WAY_MS}, scheduler={"keep_spans": 100_000}):
+    async with mesh.replaced(link={"delay_ms": ONE_WAY_MS}):
         await mesh.serving_http()
         await mesh.client.set_plan(PlanKind.SERIAL)
         await asyncio.gather(*(ask(mesh, "one two three " * (4 + number)) for number in range(NUM_REQUESTS)))

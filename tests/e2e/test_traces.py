@@ -14,6 +14,7 @@ from openai import AsyncOpenAI
 from edgeweave.child import child_command
 from edgeweave.interleave.nouns import PlanKind
 from edgeweave.telemetry import Attribute, SpanName
+from edgeweave.tracing.step_spans import STEPS_IN_FULL
 from fakes.collector import Collected, Collector, collector
 from fakes.processes import ProcessMesh
 from weaving.use import state_at_rest
@@ -24,7 +25,7 @@ ONE_WAY_MS = 4.9
 NUM_SEGMENTS = 2
 BODY = (1, 5)
 """Layers of the cloud: four of the six of the tiny model."""
-MAX_TOKENS = 12
+MAX_TOKENS = 1 + STEPS_IN_FULL
 TOLERANCE = 0.1
 
 
@@ -35,7 +36,7 @@ async def traced(mesh: ProcessMesh, tmp_path_factory: pytest.TempPathFactory) ->
         exported: dict[str, object] = {"otlp_endpoint": collected.endpoint}
         parts: dict[str, dict[str, object]] = {
             "link": {"delay_ms": ONE_WAY_MS},
-            "scheduler": exported | {"keep_spans": 100_000},
+            "scheduler": exported,
             "gateway": exported,
         }
         async with mesh.replaced(**parts):

@@ -7,7 +7,7 @@ takes spans there is no tracing, and it costs nothing.
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import Span as OtelSpan
@@ -49,6 +49,9 @@ class Tracing:
     @contextmanager
     def watching(self, request: Request, span: OtelSpan) -> Iterator[None]:
         """Let spans be made below `span` of what is done for a request; it gets their counts at the end."""
+        if self.store is None and not span.is_recording():
+            yield  # nobody wants them
+            return
         begin_us = self.clock.now_us()
         root = _root_of(request, span, begin_us)
         traced = self.recorder.watch(request.request_id, root, arrived_us=begin_us)
@@ -76,10 +79,10 @@ class Tracing:
 
 
 def _root_of(request: Request, span: OtelSpan, begin_us: int) -> SpanContext:
-    """Return the context of `span`, or one of our own where it records nothing."""
+    """Return the context of `span`, or where it records nothing one of our own, which no collector gets."""
     if span.is_recording():
         return span_context(span.get_span_context())
-    return SpanContext.of("request", request.request_id, begin_us)
+    return replace(SpanContext.of("request", request.request_id, begin_us), is_sampled=False)
 
 
 def _to_all(sinks: Iterable[Sink]) -> Sink:

@@ -97,4 +97,4 @@ async def test_a_scheduler_that_keeps_none_is_told_apart(model_folder: Path) -> 
     ):
         answer = await http.get("/timeline/spans")
     assert answer.status_code == 503
-    assert "keep_spans" in answer.json()["error"]["message"]
+    assert "--keep-spans" in answer.json()["error"]["message"]

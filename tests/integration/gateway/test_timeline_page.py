@@ -242,6 +242,6 @@ async def test_where_no_spans_are_kept_the_page_says_what_to_do(browser: Browser
         looking_at(browser, f"{url}/timeline") as looked,
     ):
         page = TimelinePage(looked)
-        await page.told("--keep-spans 100000")
+        await page.told("--keep-spans 0")
         scheduler.store = MADE.stored()
         await page.told(f"{MADE.num_steps * SPANS_PER_STEP:,} spans")

@@ -30,9 +30,7 @@ _ONLY_THIS_HOST: Final = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-_NONE_KEPT: Final = (
-    "the scheduler keeps no spans, so there is nothing to draw; start it with keep_spans, as --keep-spans 100000"
-)
+_NONE_KEPT: Final = "the scheduler keeps no spans, so there is nothing to draw; start it with more than --keep-spans 0"
 Trace = Annotated[str | None, Query(pattern="^[0-9a-f]{32}$", description="only the spans of this trace, in hex")]
 After = Annotated[int, Query(ge=0, lt=2**64, description="only what came since this `next`")]
 Last = Annotated[float | None, Query(gt=0, le=86_400, description="only what had not ended so many seconds ago")]
