@@ -11,6 +11,7 @@ tokens were not those of the reference.
 
 import argparse
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -42,6 +43,7 @@ from weaving.variants import SPLIT
 
 KEEP_SPANS = 50_000
 OFF = "off"
+_GIVES_WAY = 19
 WAYS = (OFF, "kept", "sent", "dead", "deaf")
 """Spans are not made, or kept for the timeline page, or kept and sent to a collector that is there, dead or deaf."""
 
@@ -148,7 +150,8 @@ class _Collector(pb_grpc.TraceServiceServicer):
 
 
 async def _collect() -> None:
-    """Be the collector, on a free port, until killed."""
+    """Be the collector, on a free port, until killed. It would be another machine's: here it gives way to the mesh."""
+    os.nice(_GIVES_WAY)
     server = grpc.aio.server()
     pb_grpc.add_TraceServiceServicer_to_server(_Collector(), server)  # type: ignore[no-untyped-call]  # untyped there
     print(server.add_insecure_port("127.0.0.1:0"), flush=True)

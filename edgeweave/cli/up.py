@@ -52,6 +52,8 @@ async def _serve(options: MeshOptions, *, console: Console, is_verbose: bool) ->
         async with Mesh.start(options, tell=tell, on_line=show if is_verbose else None) as mesh:
             status.stop()
             console.print(f"{'gRPC':10}{mesh.scheduler_address}, for the SDK", highlight=False)
+            if options.has_gateway:
+                console.print(f"{'timeline':10}{mesh.url}/timeline, what each engine does", highlight=False)
             where = mesh.url if options.has_gateway else "the scheduler"
             console.print(f"[bold]{where}[/] serves after {time.monotonic() - begin_s:.1f} s; Ctrl-C stops it")
             ended = await mesh.first_end()

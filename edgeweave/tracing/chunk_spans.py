@@ -39,7 +39,9 @@ def chunk_spans(parts: ChunkParts, roots: Sequence[SpanContext], site: Site) -> 
         Attribute.NUM_ROWS: len(chunk.rows),
         Attribute.NUM_TOKENS: chunk.num_tokens,
     }
-    whole = SpanDraft(SpanName.CHUNK, Origin.SCHEDULER, begin_us, end_us, attributes, words=(chunk.chunk,))
+    whole = SpanDraft(
+        SpanName.CHUNK, Origin.SCHEDULER, begin_us, end_us, attributes, words=(chunk.chunk,), error=parts.error
+    )
     return [span for root in roots for span in drafts_below(root, whole, inside)]
 
 

@@ -10,7 +10,7 @@ from edgeweave.interleave.nouns import Chunk, Stage, UnitRan
 
 @dataclass(slots=True)
 class ChunkParts:
-    """Units of one chunk: pieces of its head and tail on the edge, segments in the cloud."""
+    """Units of one chunk: pieces of its head and tail on the edge, segments in the cloud. `error` says what failed."""
 
     chunk: Chunk
     issued_us: int
@@ -18,6 +18,7 @@ class ChunkParts:
     heads: list[UnitRan] = field(default_factory=list)
     segments: list[UnitRan] = field(default_factory=list)
     tails: list[UnitRan] = field(default_factory=list)
+    error: str | None = None
 
     def add(self, ran: UnitRan) -> None:
         """Take a unit of this chunk."""
@@ -37,7 +38,7 @@ class ChunkParts:
 class StepParts:
     """Units of one step: the turnaround that it left by, its body, the turnaround that it came back to.
 
-    `answered_us` is when the scheduler heard of it.
+    `answered_us` is when the scheduler heard of it, `error` what failed.
     """
 
     number: int
@@ -45,6 +46,7 @@ class StepParts:
     body: UnitRan | None = None
     back: UnitRan | None = None
     answered_us: int | None = None
+    error: str | None = None
 
     def is_complete(self, *, holds_body: bool) -> bool:
         """Whether all of it was told of; where the edge holds all layers there is no body elsewhere."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Chunk, ChunkDone, OpenSequence, StepDone, Timeline
+from edgeweave.interleave.nouns import Chunk, ChunkDone, OpenSequence, StepDone, Timeline, UnitFailed
 from edgeweave.interleave.scheduler_core import SchedulerCore
 from edgeweave.interleave.scheduler_events import (
     Connected,
@@ -109,3 +109,5 @@ def _tell(session: SessionTracer, event: FromEngine, now_us: int) -> None:
             session.chunk_done(done, now_us=now_us)
         case StepDone() as done:
             session.step_done(done, now_us=now_us)
+        case UnitFailed() as failed:
+            session.failed(failed, now_us=now_us)

@@ -79,11 +79,21 @@ class SpanDraft:
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     links: tuple[SpanContext, ...] = ()
     words: tuple[object, ...] = ()
+    error: str | None = None
 
     def below(self, parent: SpanContext) -> Span:
         """Return the span in the trace of `parent`."""
-        context = parent.child(self.name, *self.words)
-        return Span(self.name, context, parent, self.origin, self.begin_us, self.end_us, self.attributes, self.links)
+        return Span(
+            self.name,
+            parent.child(self.name, *self.words),
+            parent,
+            self.origin,
+            self.begin_us,
+            self.end_us,
+            self.attributes,
+            self.links,
+            self.error,
+        )
 
 
 def drafts_below(root: SpanContext, whole: SpanDraft, inside: Sequence[SpanDraft]) -> list[Span]:

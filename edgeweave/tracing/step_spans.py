@@ -42,7 +42,9 @@ def step_spans(parts: StepParts, roots: Sequence[SpanContext], site: Site) -> li
     attributes: dict[str, AttributeValue] = {Attribute.STEP: parts.number}
     if known is not None:
         attributes |= {Attribute.PLAN: known.plan, Attribute.NUM_ROWS: known.num_rows}
-    step = SpanDraft(SpanName.STEP, Origin.SCHEDULER, begin_us, end_us, attributes, words=(parts.number,))
+    step = SpanDraft(
+        SpanName.STEP, Origin.SCHEDULER, begin_us, end_us, attributes, words=(parts.number,), error=parts.error
+    )
     return [span for root in roots for span in drafts_below(root, step, inside)]
 
 

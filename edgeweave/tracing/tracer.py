@@ -4,12 +4,12 @@ Knows which request a chunk or a step is traced for, and when all of it was told
 no I/O, no clock. A request that is not watched has no spans of its own; the timelines of the engines have all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Chunk, ChunkDone, Stage, StepDone, Timeline, UnitRan
+from edgeweave.interleave.nouns import Chunk, ChunkDone, Stage, StepDone, Timeline, UnitFailed, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.chunk_spans import chunk_context, chunk_spans
 from edgeweave.tracing.engine_spans import EngineTimeline
@@ -24,6 +24,7 @@ LATE_US = 2_000_000
 NUM_REMEMBERED = 4096
 """Units of which something is known: more than engines run between two reports."""
 
+UNANSWERED = "the session ended before it was answered"
 Sink = Callable[[Span], None]
 ValueT = TypeVar("ValueT")
 
@@ -93,9 +94,19 @@ class SessionTracer:
         """A step was answered: with a token for each of its rows."""
         parts = self._step(done.step)
         parts.answered_us = now_us
-        roots = (self._counted(sample.sequence) for sample in done.samples)
-        _remember(self._step_roots, done.step, tuple(root for root in roots if root is not None))
+        self._remember_step(done.step, (sample.sequence for sample in done.samples))
         self._tell_step(parts)
+
+    def failed(self, failed: UnitFailed, *, now_us: int) -> None:
+        """A unit failed, and its chunk or step with it."""
+        error = f"{failed.stage.name.lower()} failed: {failed.code.name.lower()}"
+        if failed.chunk is not None and failed.chunk in self._chunks:
+            chunk = self._chunks[failed.chunk]
+            chunk.answered_us, chunk.error = now_us, error
+        elif failed.step is not None:
+            step = self._step(failed.step)
+            step.answered_us, step.error = now_us, error
+            self._remember_step(failed.step, failed.sequences)
 
     def report(self, side: Side, timeline: Timeline, *, now_us: int) -> None:
         """An engine told what it did."""
@@ -115,6 +126,8 @@ class SessionTracer:
             for span in engine.end(self._belongs_to):
                 self.sinks.timelines(span)
         for parts in list(self._chunks.values()):
+            if parts.answered_us is None:
+                parts.error = parts.error or UNANSWERED
             self._tell_chunk(parts, is_over=True)
         for step in list(self._steps.values()):
             self._tell_step(step, is_over=True)
@@ -143,6 +156,11 @@ class SessionTracer:
         if number not in self._steps:
             _remember(self._steps, number, StepParts(number))
         return self._steps[number]
+
+    def _remember_step(self, number: int, sequences: Iterable[int]) -> None:
+        """Keep where the spans of a step belong: to the requests of its sequences, as far as they trace this one."""
+        roots = (self._counted(sequence) for sequence in sequences)
+        _remember(self._step_roots, number, tuple(root for root in roots if root is not None))
 
     def _belongs_to(self, ran: UnitRan) -> tuple[SpanContext, ...]:
         if ran.chunk is not None:

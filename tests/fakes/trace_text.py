@@ -38,6 +38,5 @@ def _layers(span: Span) -> str:
 
 
 def _shown(span: Span) -> str:
-    return " ".join(
-        f"{word} {span.attributes[name]}".strip() for name, word in SHOWN.items() if name in span.attributes
-    )
+    known = [f"{word} {span.attributes[name]}".strip() for name, word in SHOWN.items() if name in span.attributes]
+    return " ".join([*known, *([f"! {span.error}"] if span.error is not None else [])])

@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Stage, Timeline, UnitRan
+from edgeweave.interleave.nouns import Chunk, ErrorCode, Row, Segment, Stage, Timeline, UnitFailed, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.recorder import Recorder
 from edgeweave.tracing.site import ORIGINS, Site
 from edgeweave.tracing.span import Span, SpanContext
 from edgeweave.tracing.step_spans import LATER_STEPS, STEPS_IN_FULL, is_traced
-from edgeweave.tracing.tracer import NUM_REMEMBERED, SessionTracer, Sinks
+from edgeweave.tracing.tracer import NUM_REMEMBERED, SessionTracer, Sinks, TracedRequest
 from fakes.mesh import Config
 from fakes.schedules import CALM, ROUGH, Faults, Schedule
 
@@ -108,22 +108,48 @@ def test_a_long_generation_makes_few_spans_of_steps() -> None:
     assert all(is_traced(index) for index in range(STEPS_IN_FULL))
 
 
+def ran_unit(stage: Stage, *, step: int, next_step: int | None = None) -> UnitRan:
+    """A short unit of one row."""
+    return UnitRan(
+        stage,
+        1,
+        3,
+        0,
+        1,
+        prefill_ready=False,
+        decode_ready=True,
+        num_rows=1,
+        num_tokens=1,
+        plan=1,
+        step=step,
+        next_step=next_step,
+    )
+
+
+@pytest.mark.parametrize("stage", [Stage.SEGMENT, Stage.STEP])
+def test_a_unit_that_failed_marks_its_chunk_or_step(stage: Stage) -> None:
+    """In the trace of each request that failed with it: which stage, and why."""
+    told: list[Span] = []
+    tracer = SessionTracer(Site(1, 0), Sinks.one(told.append))
+    root = SpanContext.of("request")
+    tracer.open(7, TracedRequest(root, 0))
+    tracer.issue(Chunk(1, (Row(7, 0, 3),), (Segment(1, 3),), plan=1, deadline_ms=1000), now_us=5)
+    is_step = stage is Stage.STEP
+    if is_step:
+        launch = ran_unit(Stage.TURNAROUND, step=1, next_step=1)
+        tracer.report(Side.EDGE, Timeline((launch,), (), 0, 20), now_us=20)
+    failed = UnitFailed((7,), ErrorCode.OUT_OF_MEMORY, stage, chunk=None if is_step else 1, step=1 if is_step else None)
+    tracer.failed(failed, now_us=30)
+    tracer.end()
+    whole = next(span for span in told if span.name == (SpanName.STEP if is_step else SpanName.CHUNK))
+    assert whole.parent == root
+    assert whole.error == f"{stage.name.lower()} failed: out_of_memory"
+
+
 def test_steps_that_are_never_answered_are_forgotten() -> None:
     """A step that failed in the cloud has units and no answer; a long session must not keep what is known of it."""
     tracer = SessionTracer(Site(1, 0), Sinks.one(lambda _: None))
     for number in range(1, NUM_REMEMBERED + 100):
-        ran = UnitRan(
-            Stage.STEP,
-            1,
-            3,
-            0,
-            1,
-            prefill_ready=False,
-            decode_ready=True,
-            num_rows=1,
-            num_tokens=1,
-            plan=1,
-            step=number,
-        )
+        ran = ran_unit(Stage.STEP, step=number)
         tracer.report(Side.CLOUD, Timeline((ran,), (), 0, 1), now_us=1)
     assert len(tracer._steps) == NUM_REMEMBERED  # noqa: SLF001 - what is kept is nobody else's matter
