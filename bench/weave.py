@@ -79,8 +79,9 @@ async def _measured(campaign: Campaign, part: Part, wanted: Wanted) -> AsyncIter
     questions = [await campaign.question(load) for load in chosen]
 
     async def measure(question: Question) -> Measured:
-        return await campaign.measure(question, part.places, variants, num_rounds=wanted.num_pairs)
+        return await campaign.measure(question, part.places, variants, num_rounds=num_rounds)
 
+    num_rounds = wanted.num_pairs if campaign.engines.is_pinned else wanted.num_repeats
     if campaign.engines.is_pinned:
         for question in questions:
             yield await measure(question)

@@ -1,7 +1,8 @@
 """The order of runs: which variant is measured when, where, and beside what.
 
 Engines that compute have noise, so their runs come in rounds: one place and each variant once, every other round in
-reverse, and ratios are taken within a round. Emulated engines have none: one round, and two far meshes at a time.
+reverse, and ratios are taken within a round. Emulated engines have none but that of the machine: one round is enough
+on a quiet one, and two far meshes are at work at a time.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ class Campaign:
             measured.load = question.load
             best = next(variant for variant in CENTRALIZED if variant.name == best_of(measured.trials))
             rounds = _Rounds(self, question, measured, one_place, best, variants)
-            if self.engines.is_pinned:
+            if self.engines.is_pinned or num_rounds > 1:
                 await rounds.alternate(places, num_rounds=num_rounds)
             else:
                 await rounds.once(places)

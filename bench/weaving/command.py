@@ -21,6 +21,7 @@ class Wanted:
 
     parts: tuple[Part, ...]
     num_pairs: int
+    num_repeats: int
     is_quick: bool
     json_file: Path | None
     out: Path
@@ -39,6 +40,7 @@ def parse(argv: Sequence[str]) -> Wanted:
     return Wanted(
         parts=SUITES[given.suite] if given.suite is not None else _parts(given),
         num_pairs=given.pairs,
+        num_repeats=given.repeats,
         is_quick=given.quick,
         json_file=given.json,
         out=given.out,
@@ -73,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--km", nargs="+", type=_distance, metavar="KM", help=f"fibre to the cloud [{distances}]")
     parser.add_argument("--tls", action="store_true", help="one place more: 1,000 km with mutual TLS")
     parser.add_argument("--pairs", type=_count, default=5, help="rounds of engines that compute [5]")
+    parser.add_argument("--repeats", type=_count, default=1, help="rounds of emulated engines, on a noisy machine [1]")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_REQUESTS} requests a load: a try, not a figure")
     parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="folder of tables and plots")

@@ -91,7 +91,7 @@ class EngineTimeline:
         return Span(
             NAMES[ran.stage],
             self.site.unit(self.side, ran),
-            timeline_context(self.site.session, self.side, window_of(begin_us)),
+            self.site.timeline(self.side, ran),
             ORIGINS[self.side],
             begin_us,
             max(begin_us, self.site.at(self.side, ran.end_us)),

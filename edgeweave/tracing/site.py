@@ -13,6 +13,8 @@ from edgeweave.tracing.clocks import Clocks
 from edgeweave.tracing.span import AttributeValue, Origin, SpanContext, SpanDraft
 from edgeweave.tracing.windows import window_of
 
+NUM_REMEMBERED = 4096
+"""Units of each side of which something is remembered: more than engines run between two reports."""
 ORIGINS = {Side.EDGE: Origin.EDGE, Side.CLOUD: Origin.CLOUD}
 
 
@@ -28,6 +30,7 @@ class Site:
     token_bytes: int = 0
     holds_body: bool = False
     clocks: Clocks = field(default_factory=Clocks)
+    _windows: dict[tuple[Side, int], int] = field(default_factory=dict)
 
     def at(self, side: Side, at_us: int) -> int:
         """Return a time of an engine by the wall clock."""
@@ -37,11 +40,23 @@ class Site:
         """Return a time of the scheduler by the wall clock."""
         return self.wall_us + at_us
 
+    def window(self, side: Side, ran: UnitRan) -> int:
+        """Return the window in which a unit began: the same each time, whatever is learnt of its clock meanwhile."""
+        key = (side, ran.begin_us)
+        if key not in self._windows:
+            self._windows[key] = window_of(self.at(side, ran.begin_us))
+            if len(self._windows) > NUM_REMEMBERED:
+                del self._windows[next(iter(self._windows))]
+        return self._windows[key]
+
+    def timeline(self, side: Side, ran: UnitRan) -> SpanContext:
+        """Return the context of the timeline that a unit is in."""
+        return timeline_context(self.session, side, self.window(side, ran))
+
     def unit(self, side: Side, ran: UnitRan) -> SpanContext:
-        """Return the context of a unit in the timeline of its engine, in the window in which it began."""
+        """Return the context of a unit in the timeline of its engine."""
         which = ("chunk", ran.chunk) if ran.chunk is not None else ("step", ran.step, ran.next_step)
-        window = window_of(self.at(side, ran.begin_us))
-        return timeline_context(self.session, side, window).child(ran.stage.name, *which, ran.start, ran.begin_us)
+        return self.timeline(side, ran).child(ran.stage.name, *which, ran.start, ran.begin_us)
 
     def of_engine(self, side: Side, ran: UnitRan) -> dict[str, AttributeValue]:
         """Return the attributes of a unit that an engine ran."""

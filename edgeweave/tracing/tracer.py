@@ -14,15 +14,12 @@ from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.chunk_spans import chunk_context, chunk_spans
 from edgeweave.tracing.engine_spans import EngineTimeline
 from edgeweave.tracing.parts import ChunkParts, StepParts
-from edgeweave.tracing.site import Site
+from edgeweave.tracing.site import NUM_REMEMBERED, Site
 from edgeweave.tracing.span import Origin, Span, SpanContext
 from edgeweave.tracing.step_spans import is_traced, step_context, step_spans
 
 LATE_US = 2_000_000
 """So long after the end of a request the engines have told of all that they did for it: they report every second."""
-
-NUM_REMEMBERED = 4096
-"""Units of which something is known: more than engines run between two reports."""
 
 UNANSWERED = "the session ended before it was answered"
 Sink = Callable[[Span], None]

@@ -54,6 +54,7 @@ def test_the_command_is_shown_without_files_of_this_machine() -> None:
         (["--km", "-1"], "-1 is not a distance; give kilometres, at least 0"),
         (["--km", "nan"], "nan is not a distance"),
         (["--pairs", "0"], "0 is too few; give at least 1"),
+        (["--repeats", "0"], "0 is too few; give at least 1"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What holds for the spans of every schedule of the cores."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -8,10 +9,11 @@ from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Chunk, ErrorCode, Row, Segment, Stage, Timeline, UnitFailed, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.recorder import Recorder
-from edgeweave.tracing.site import ORIGINS, Site
+from edgeweave.tracing.site import NUM_REMEMBERED, ORIGINS, Site
 from edgeweave.tracing.span import Span, SpanContext
 from edgeweave.tracing.step_spans import LATER_STEPS, STEPS_IN_FULL, is_traced
-from edgeweave.tracing.tracer import NUM_REMEMBERED, SessionTracer, Sinks, TracedRequest
+from edgeweave.tracing.tracer import SessionTracer, Sinks, TracedRequest
+from edgeweave.tracing.windows import WINDOW_US
 from fakes.mesh import Config
 from fakes.schedules import CALM, ROUGH, Faults, Schedule
 
@@ -153,3 +155,14 @@ def test_steps_that_are_never_answered_are_forgotten() -> None:
         ran = ran_unit(Stage.STEP, step=number)
         tracer.report(Side.CLOUD, Timeline((ran,), (), 0, 1), now_us=1)
     assert len(tracer._steps) == NUM_REMEMBERED  # noqa: SLF001 - what is kept is nobody else's matter
+
+
+def test_a_unit_keeps_its_name_when_its_clock_is_known_better() -> None:
+    """A request that is told of later links to the unit in the window in which the timeline told it."""
+    site = Site(1, 0)
+    site.clocks.take_report(Side.EDGE, clock_us=0, now_us=100)
+    ran = replace(ran_unit(Stage.TURNAROUND, step=1), begin_us=WINDOW_US - 50, end_us=WINDOW_US)
+    before = site.unit(Side.EDGE, ran)
+    site.clocks.take_report(Side.EDGE, clock_us=200, now_us=210)
+    assert site.at(Side.EDGE, ran.begin_us) < WINDOW_US
+    assert site.unit(Side.EDGE, ran) == before

@@ -1,16 +1,15 @@
 // The picture: a lane for each engine, and for the request that is followed one of its own and one for the link.
 //
-// Zoomed far out, where a span is narrower than a pixel, a lane is a stack of shares instead: of each part of the time so
-// much was spent on this and so much on that. Knows the library that draws. Times are milliseconds of the wall clock, on the axis seconds since `origin`.
+// Knows the library that draws. Times are milliseconds of the wall clock, on the axis seconds since `origin`.
 
 import { clockTime, duration, wordsOf } from "/timeline/files/spans.js";
 import { KINDS, OF_REQUESTS, isBubble } from "/timeline/files/kinds.js";
+import { COLUMNS as STACK_COLUMNS, stacksOf } from "/timeline/files/stacks.js";
 
 const LANES = { request: 3, edge: 2, link: 1, cloud: 0 };
 const HALF = 0.38;
 const DIMMED = 0.13;
 const COLUMNS = ["left", "right", "bottom", "top", "alpha", "kind", "length", "words"];
-const STACK_COLUMNS = ["left", "right", "bottom", "top", "colour", "kind", "length", "words"];
 const SHORTEST_VIEW_S = 0.0002;
 
 export class Lanes {
@@ -106,11 +105,10 @@ export class Lanes {
 
   // Show parts of the time of each engine as stacks of shares.
   showStacks(parts) {
-    const columns = emptied(STACK_COLUMNS);
-    for (const [lane, those] of Object.entries(parts)) {
-      for (const part of those) this._stackUp(columns, LANES[lane] - HALF, part);
-    }
-    this.stack.data = columns;
+    const lanes = Object.entries(parts).map(([lane, those]) => stacksOf(those, {
+      bottom: LANES[lane] - HALF, height: 2 * HALF, hidden: this.hidden, place: (time) => this._seconds(time),
+    }));
+    this.stack.data = Object.fromEntries(STACK_COLUMNS.map((name) => [name, lanes.flatMap((lane) => lane[name])]));
     if (this.isStacked) return;
     this.isStacked = true;
     this._showRenderers();
@@ -163,24 +161,6 @@ export class Lanes {
       renderer.visible = !this.isStacked && !this.hidden.has(kind);
     }
     this.stacked.visible = this.isStacked;
-  }
-
-  // Put the shares of one part on each other, work lowest.
-  _stackUp(columns, bottom, { begin, end, sums }) {
-    const told = Object.values(sums).reduce((sum, time) => sum + time, 0);
-    for (const kind of Object.keys(KINDS)) {
-      if (!sums[kind] || this.hidden.has(kind)) continue;
-      const top = bottom + (2 * HALF * sums[kind]) / told;
-      columns.left.push(this._seconds(begin));
-      columns.right.push(this._seconds(end));
-      columns.bottom.push(bottom);
-      columns.top.push(top);
-      columns.colour.push(KINDS[kind].colour);
-      columns.kind.push(kind);
-      columns.length.push(duration(sums[kind]));
-      columns.words.push(`${((100 * sums[kind]) / told).toFixed(1)}% of ${duration(end - begin)}`);
-      bottom = top;
-    }
   }
 
   // Give spans to the sources of their kinds, and forget the oldest.

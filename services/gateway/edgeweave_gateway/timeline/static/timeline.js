@@ -62,6 +62,7 @@ class Timeline {
       return;
     }
     if (this.isLive) this._showNewest(isFirst);
+    if (this.followed !== null && !this.history.requests.has(this.followed)) await this._showFollowed();
     this._showPanels();
   }
 
@@ -78,6 +79,14 @@ class Timeline {
   async follow(trace) {
     this.followed = trace;
     this._goLive(false);
+    const spans = await this._showFollowed();
+    if (this.followed === trace) this._showAround(spans);
+    this._showPanels();
+  }
+
+  // Show what is known by now of the request that is followed; returns it.
+  async _showFollowed() {
+    const trace = this.followed;
     const units = this.history.ofRequest(trace);
     let beside = [];
     try {
@@ -86,11 +95,11 @@ class Timeline {
     } catch (error) {
       this._tell(error.message, { failed: true });
     }
-    if (this.followed !== trace) return; // another was clicked meanwhile
-    this.lanes.follow(trace, units, beside);
-    this._showAround([...units, ...beside]);
-    showRequest(part("detail"), trace, { units, beside, requests: this.history.requests }, () => this.unfollow());
-    this._showPanels();
+    if (this.followed === trace) { // else another was clicked meanwhile
+      this.lanes.follow(trace, units, beside);
+      showRequest(part("detail"), trace, { units, beside, requests: this.history.requests }, () => this.unfollow());
+    }
+    return [...units, ...beside];
   }
 
   unfollow() {
