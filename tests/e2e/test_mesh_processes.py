@@ -143,7 +143,8 @@ def up(model: Path) -> Iterator[Up]:
 def test_up_ends_well_on_a_signal(up: Up, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM stop the whole mesh, and that is no failure."""
     lines = up.read_until("serves after")
-    assert sorted(line.split()[0] for line in lines[:-1]) == ["cloud", "edge", "gRPC", "gateway", "link", "scheduler"]
+    named = ["cloud", "edge", "gRPC", "gateway", "link", "scheduler", "timeline"]
+    assert sorted(line.split()[0] for line in lines[:-1]) == named
     children = children_of(up.process.pid)
     assert len(children) == 5
     up.process.send_signal(number)

@@ -1,15 +1,18 @@
 """The timeline page in a real browser: what is seen, zoomed, followed, and that nobody else is asked."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from fakes.browser import Looked, chromium, looking_at, needs_chromium
-from fakes.gateway import FakeGateway, compose_gateway, serve_http
+from edgeweave.tracing.store import SpanStore
+from fakes.browser import chromium, looking_at, needs_chromium
+from fakes.gateway import compose_gateway, serve_http
 from fakes.scheduler import FakeScheduler
 from fakes.text_model import write_model_folder
 from fakes.timeline_page import TimelinePage
@@ -20,6 +23,7 @@ pytestmark = [needs_chromium, pytest.mark.asyncio(loop_scope="module")]
 MADE = MadeTimelines(begin_us=time.time_ns() // 1000 - 60_000_000, num_steps=1_000)
 MANY = MadeTimelines(begin_us=MADE.begin_us, num_steps=25_000)
 SPANS_PER_STEP = 4
+ALL_MADE = f"{MADE.num_steps * SPANS_PER_STEP:,} spans"
 CYCLE_MS, WORK_MS, BUBBLE_MS = CYCLE_US / 1000, WORK_US / 1000, BUBBLE_US / 1000
 BODY_COLOUR, CAUSE_COLOUR = (0x86, 0xB9, 0xE8), (0xF2, 0x8A, 0x1E)
 
@@ -45,28 +49,39 @@ async def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model_folder(tmp_path_factory.mktemp("model"))
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def served(folder: Path) -> AsyncIterator[tuple[FakeGateway, str]]:
-    """A gateway whose scheduler keeps the spans of a thousand steps, and the address of its page."""
-    scheduler = FakeScheduler(script=lambda _: (), store=MADE.stored())
-    async with compose_gateway(folder, scheduler=scheduler) as gateway, serve_http(gateway) as url:
-        yield gateway, f"{url}/timeline"
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def looked(browser: Browser, served: tuple[FakeGateway, str]) -> AsyncIterator[Looked]:
-    """The page, without an error until its end."""
-    async with looking_at(browser, served[1]) as looked:
-        yield looked
+@asynccontextmanager
+async def opened(
+    browser: Browser, folder: Path, store: SpanStore | None, *, api_keys: Sequence[str] = ()
+) -> AsyncIterator[tuple[TimelinePage, FakeScheduler]]:
+    """Open the page of a gateway whose scheduler has `store`; nothing may go wrong on it until the end."""
+    scheduler = FakeScheduler(script=lambda _: (), store=store)
+    async with (
+        compose_gateway(folder, scheduler=scheduler, api_keys=api_keys) as gateway,
+        serve_http(gateway) as url,
+        looking_at(browser, f"{url}/timeline") as looked,
+    ):
+        yield TimelinePage(looked), scheduler
         assert looked.errors == []
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def page(looked: Looked) -> TimelinePage:
-    """The page when it has drawn what there is."""
-    page = TimelinePage(looked)
-    await page.told(f"{MADE.num_steps * SPANS_PER_STEP:,} spans")
-    return page
+async def shown(browser: Browser, folder: Path) -> AsyncIterator[tuple[TimelinePage, FakeScheduler]]:
+    """The page when it has drawn a thousand steps, and the scheduler that keeps them."""
+    async with opened(browser, folder, MADE.stored()) as (page, scheduler):
+        await page.told(ALL_MADE)
+        yield page, scheduler
+
+
+@pytest.fixture
+def page(shown: tuple[TimelinePage, FakeScheduler]) -> TimelinePage:
+    """The page."""
+    return shown[0]
+
+
+@pytest.fixture
+def scheduler(shown: tuple[TimelinePage, FakeScheduler]) -> FakeScheduler:
+    """The scheduler behind it."""
+    return shown[1]
 
 
 async def test_bubbles_are_seen_by_their_cause(page: TimelinePage) -> None:
@@ -155,9 +170,9 @@ async def test_a_kind_is_hidden_and_shown_by_its_row(page: TimelinePage) -> None
     assert is_near(await page.colour("cloud", at, above=10), BODY_COLOUR)
 
 
-async def test_no_other_host_is_asked_or_could_be(page: TimelinePage, served: tuple[FakeGateway, str]) -> None:
+async def test_no_other_host_is_asked_or_could_be(page: TimelinePage) -> None:
     """All comes from the gateway, and the browser is told to refuse anything else."""
-    assert page.looked.hosts == {served[1].removeprefix("http://").removesuffix("/timeline")}
+    assert page.looked.hosts == {urlsplit(page.looked.page.url).netloc}
     refused = await page.looked.asked("fetch('http://127.0.0.1:9/').then(() => 'asked', error => error.name)")
     assert refused == "TypeError"
     policy = [error for error in page.looked.errors if "Content Security Policy" in error]
@@ -165,9 +180,9 @@ async def test_no_other_host_is_asked_or_could_be(page: TimelinePage, served: tu
     page.looked.errors.clear()
 
 
-async def test_new_spans_come_by_themselves(page: TimelinePage, served: tuple[FakeGateway, str]) -> None:
+async def test_new_spans_come_by_themselves(page: TimelinePage, scheduler: FakeScheduler) -> None:
     """And the view goes with them while it is live."""
-    store = served[0].scheduler.store
+    store = scheduler.store
     assert store is not None
     later = MadeTimelines(begin_us=MADE.end_us, num_steps=100)
     for span in later.stored().timelines(after=0, begin_us=0):
@@ -176,23 +191,17 @@ async def test_new_spans_come_by_themselves(page: TimelinePage, served: tuple[Fa
     assert (await page.shown_ms())[1] == pytest.approx(later.end_us / 1000, abs=CYCLE_MS)
 
 
-async def test_a_scheduler_that_begins_anew_is_read_anew(page: TimelinePage, served: tuple[FakeGateway, str]) -> None:
+async def test_a_scheduler_that_begins_anew_is_read_anew(page: TimelinePage, scheduler: FakeScheduler) -> None:
     """It counts from the begin; what it tells is added to what is drawn."""
-    served[0].scheduler.store = MadeTimelines(begin_us=MADE.end_us, num_steps=10).stored()
+    scheduler.store = MadeTimelines(begin_us=MADE.end_us, num_steps=10).stored()
     await page.told(f"{(MADE.num_steps + 10) * SPANS_PER_STEP:,} spans")
 
 
 async def test_100_000_spans_are_drawn_zoomed_and_followed(browser: Browser, folder: Path) -> None:
     """All of them are on the page at once, and it still answers."""
-    scheduler = FakeScheduler(script=lambda _: (), store=MANY.stored())
-    async with (
-        compose_gateway(folder, scheduler=scheduler) as gateway,
-        serve_http(gateway) as url,
-        looking_at(browser, f"{url}/timeline") as looked,
-    ):
-        page = TimelinePage(looked)
+    async with opened(browser, folder, MANY.stored()) as (page, _):
         await page.told("100,000 spans")
-        await looked.page.click("text=All")
+        await page.looked.page.click("text=All")
         begin, end = await page.shown_ms()
         assert end - begin == pytest.approx(MANY.num_steps * CYCLE_MS, rel=1e-3)
         assert (await page.shares())["bubbles"] == ("25.0%", "25.0%")
@@ -213,35 +222,24 @@ async def test_100_000_spans_are_drawn_zoomed_and_followed(browser: Browser, fol
         await page.click("cloud", at)
         await page.until("document.querySelector('#stop') !== null")
         assert f"request req-{12_003 // STEPS_PER_REQUEST}" in await page.detail()
-        assert looked.errors == []
 
 
 async def test_the_page_asks_for_a_key_where_one_is_needed(browser: Browser, folder: Path) -> None:
     """Once; it is kept as long as the window."""
-    scheduler = FakeScheduler(script=lambda _: (), store=MADE.stored())
-    async with (
-        compose_gateway(folder, scheduler=scheduler, api_keys=["secret"]) as gateway,
-        serve_http(gateway) as url,
-        looking_at(browser, f"{url}/timeline") as looked,
-    ):
-        page = TimelinePage(looked)
+    async with opened(browser, folder, MADE.stored(), api_keys=["secret"]) as (page, _):
+        looked = page.looked
         await page.told("the API key is missing or wrong")
         await looked.page.fill("#key input", "secret")
         await looked.page.click("#key button")
-        await page.told(f"{MADE.num_steps * SPANS_PER_STEP:,} spans")
+        await page.told(ALL_MADE)
         await expect(looked.page.locator("#key")).to_be_hidden()
         looked.errors.clear()  # the browser logs the status 401
 
 
 async def test_where_no_spans_are_kept_the_page_says_what_to_do(browser: Browser, folder: Path) -> None:
     """And goes on when there are some."""
-    scheduler = FakeScheduler(script=lambda _: ())
-    async with (
-        compose_gateway(folder, scheduler=scheduler) as gateway,
-        serve_http(gateway) as url,
-        looking_at(browser, f"{url}/timeline") as looked,
-    ):
-        page = TimelinePage(looked)
+    async with opened(browser, folder, None) as (page, scheduler):
         await page.told("--keep-spans 0")
         scheduler.store = MADE.stored()
-        await page.told(f"{MADE.num_steps * SPANS_PER_STEP:,} spans")
+        await page.told(ALL_MADE)
+        page.looked.errors.clear()  # the browser logs the status 503
