@@ -12,7 +12,7 @@ from fakes.processes import ProcessMesh
 from fakes.timeline_page import TimelinePage
 from weaving.use import state_at_rest
 
-pytestmark = [needs_chromium, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [needs_chromium, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
 
 ONE_WAY_MS = 4.9
 NUM_REQUESTS = 6

@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from fakes.browser import Colour, Looked
 
 SCROLL = 400
-WAIT_MS = 20_000
+WAIT_MS = 60_000
 POLL_MS = 50
 
 

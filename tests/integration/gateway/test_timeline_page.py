@@ -18,7 +18,7 @@ from fakes.text_model import write_model_folder
 from fakes.timeline_page import TimelinePage
 from fakes.timelines import BUBBLE_US, CYCLE_US, STEPS_PER_REQUEST, WORK_US, MadeTimelines
 
-pytestmark = [needs_chromium, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [needs_chromium, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 
 MADE = MadeTimelines(begin_us=time.time_ns() // 1000 - 60_000_000, num_steps=1_000)
 MANY = MadeTimelines(begin_us=MADE.begin_us, num_steps=25_000)
