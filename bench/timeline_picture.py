@@ -1,9 +1,9 @@
 """Takes the pictures of the timeline page in docs/images: a mesh under load, and one request of it followed.
 
-    python bench/timeline_picture.py                 needs Chromium
+    python bench/timeline_picture.py --model FOLDER                 needs Chromium
 
 The mesh has emulated engines at 1,000 km and serves load B under the adaptive plan; the gateway is a process of its own
-before it, with the tokenizer of the embedded model. What is seen is what the page shows to anybody.
+before it, with the tokenizer of the model in FOLDER. What is seen is what the page shows to anybody.
 """
 
 import argparse

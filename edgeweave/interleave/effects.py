@@ -27,7 +27,7 @@ class FrameArrived:
 
     `rows` is set on the first frame of a step that goes up; `failed` when the unit failed on the other side.
     `sent_us` is the sender's clock when the unit's first byte was ready. `arrived_us` is this engine's clock when these
-    rows were here, `None` for now: an engine that runs a unit hears of them only when that ends.
+    rows were here, `None` where that is when the core hears of it; an engine that runs a unit tells it when that ends.
     """
 
     lane: Lane

@@ -11,7 +11,7 @@ from edgeweave.interleave.nouns import Lane, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.parts import ChunkParts
 from edgeweave.tracing.site import Site
-from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext, SpanDraft, drafts_below
+from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext, SpanDraft, spans_below
 
 
 def chunk_context(root: SpanContext, number: int) -> SpanContext:
@@ -42,7 +42,7 @@ def chunk_spans(parts: ChunkParts, roots: Sequence[SpanContext], site: Site) -> 
     whole = SpanDraft(
         SpanName.CHUNK, Origin.SCHEDULER, begin_us, end_us, attributes, words=(chunk.chunk,), error=parts.error
     )
-    return [span for root in roots for span in drafts_below(root, whole, inside)]
+    return spans_below(roots, whole, inside)
 
 
 def _hops(parts: ChunkParts, site: Site) -> list[SpanDraft]:

@@ -4,7 +4,7 @@ Knows no library of telemetry; `edgeweave.tracing.otlp` makes spans of OpenTelem
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -96,10 +96,13 @@ class SpanDraft:
         )
 
 
-def drafts_below(root: SpanContext, whole: SpanDraft, inside: Sequence[SpanDraft]) -> list[Span]:
-    """Return `whole` below `root`, and all that is inside it."""
-    span = whole.below(root)
-    return [span, *(draft.below(span.context) for draft in inside)]
+def spans_below(roots: Iterable[SpanContext], whole: SpanDraft, inside: Sequence[SpanDraft]) -> list[Span]:
+    """Return `whole` below each of `roots`, and after each all that is inside it."""
+    spans = []
+    for root in roots:
+        span = whole.below(root)
+        spans += [span, *(draft.below(span.context) for draft in inside)]
+    return spans
 
 
 def _text(words: tuple[object, ...]) -> bytes:

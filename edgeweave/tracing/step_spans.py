@@ -10,7 +10,7 @@ from edgeweave.interleave.nouns import Lane
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.parts import StepParts
 from edgeweave.tracing.site import Site
-from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext, SpanDraft, drafts_below
+from edgeweave.tracing.span import AttributeValue, Origin, Span, SpanContext, SpanDraft, spans_below
 
 STEPS_IN_FULL = 8
 """So many steps at the begin of a request are all traced."""
@@ -45,7 +45,7 @@ def step_spans(parts: StepParts, roots: Sequence[SpanContext], site: Site) -> li
     step = SpanDraft(
         SpanName.STEP, Origin.SCHEDULER, begin_us, end_us, attributes, words=(parts.number,), error=parts.error
     )
-    return [span for root in roots for span in drafts_below(root, step, inside)]
+    return spans_below(roots, step, inside)
 
 
 def _head(parts: StepParts, site: Site) -> list[SpanDraft]:

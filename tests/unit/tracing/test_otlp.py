@@ -6,7 +6,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
 from edgeweave.telemetry import SpanName
 from edgeweave.tracing.otlp import otlp_sink
-from edgeweave.tracing.span import Origin, Span, SpanContext, SpanDraft, drafts_below
+from edgeweave.tracing.span import Origin, Span, SpanContext, SpanDraft, spans_below
 
 
 class Taken(SpanProcessor):
@@ -22,7 +22,7 @@ class Taken(SpanProcessor):
 def below(root: SpanContext) -> list[Span]:
     """A step of a request, and its body."""
     step, body = (SpanDraft(name, Origin.CLOUD, 0, 1) for name in (SpanName.STEP, SpanName.BODY))
-    return drafts_below(root, step, [body])
+    return spans_below([root], step, [body])
 
 
 def test_a_request_that_was_not_sampled_is_not_sent() -> None:

@@ -26,4 +26,3 @@ export const OF_REQUESTS = {
 };
 
 export const isBubble = (kind) => kind.startsWith("bubble");
-export const isWork = (kind) => kind in KINDS && !isBubble(kind) && kind !== "idle";

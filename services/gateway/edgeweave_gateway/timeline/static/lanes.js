@@ -89,10 +89,9 @@ export class Lanes {
     };
   }
 
-  // Show or hide a kind.
-  setVisible(kind, visible) {
-    if (visible) this.hidden.delete(kind);
-    else this.hidden.add(kind);
+  // Hide a kind, or show it again.
+  toggle(kind) {
+    if (!this.hidden.delete(kind)) this.hidden.add(kind);
     this._showRenderers();
   }
 

@@ -3,7 +3,7 @@
 // Knows the document. Every text goes into it as text.
 
 import { clockTime, counted, duration, wordsOf } from "/timeline/files/spans.js";
-import { KINDS, isBubble, isWork } from "/timeline/files/kinds.js";
+import { KINDS } from "/timeline/files/kinds.js";
 import { ENGINES, shareOf } from "/timeline/files/history.js";
 
 export const NUM_REQUESTS = 15;
@@ -26,8 +26,7 @@ export function showShares(section, sums, hidden, onSwitch) {
   const row = (className, label, values, attributes = {}) =>
     element("tr", { className, ...attributes }, element("td", {}, ...label),
       ...values.map((value) => element("td", { className: "number", textContent: value })));
-  const kinds = Object.keys(KINDS).filter((kind) => isWork(kind) || isBubble(kind) || kind === "idle");
-  const rows = kinds
+  const rows = Object.keys(KINDS)
     .filter((kind) => ENGINES.some((engine) => sums[engine][kind]) || hidden.has(kind))
     .map((kind) => row(`kind${hidden.has(kind) ? " hidden" : ""}`, [chip(kind), kind],
       ENGINES.map((engine, place) => (sums[engine][kind] ? percent(sums[engine][kind], shares[place]) : "")),

@@ -2,7 +2,7 @@
 //
 // `globalThis.timeline` is there for whoever drives the page by a script.
 
-import { Refused, counted, duration, readSpans } from "/timeline/files/spans.js";
+import { Refused, counted, readSpans } from "/timeline/files/spans.js";
 import { ENGINES, History } from "/timeline/files/history.js";
 import { OF_REQUESTS } from "/timeline/files/kinds.js";
 import { Lanes } from "/timeline/files/lanes.js";
@@ -23,7 +23,6 @@ class Timeline {
       onClick: (lane, time) => this.click(lane, time),
       onMove: () => this._moved(),
     });
-    this.hidden = new Set();
     this.after = 0;
     this.isLive = true;
     this.followed = null;
@@ -55,7 +54,7 @@ class Timeline {
       const { spans, next } = await readSpans({ after: this.after }, sessionStorage.getItem(KEY));
       this.after = next;
       this.lanes.draw(this.history.add(spans));
-      this._tell(`${counted(this.history.size, "span")}`);
+      this._tell(counted(this.history.size, "span"));
     } catch (error) {
       part("key").hidden = !(error instanceof Refused && error.status === 401);
       this._tell(error.message, { failed: true });
@@ -164,13 +163,11 @@ class Timeline {
       this.lanes.showSpans();
     }
     const sums = Object.fromEntries(ENGINES.map((engine) => [engine, this.history.sums(engine, begin, end)]));
-    showShares(part("shares"), sums, this.hidden, (kind) => this._switch(kind));
-    part("lanes").dataset.shown = duration(end - begin);
+    showShares(part("shares"), sums, this.lanes.hidden, (kind) => this._switch(kind));
   }
 
   _switch(kind) {
-    if (!this.hidden.delete(kind)) this.hidden.add(kind);
-    this.lanes.setVisible(kind, !this.hidden.has(kind));
+    this.lanes.toggle(kind);
     this._show();
   }
 
