@@ -131,6 +131,10 @@ class Side:
         """Return [tokens, hidden] of all rows from `computed` [live tokens, hidden]; zeros for the others."""
         return spread_live(computed, rows, live)
 
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        """Return the hidden states of `parts`, each [tokens, hidden], one behind the other."""
+        return torch.cat(list(parts))
+
     def payload_of(self, hidden: Tensor) -> memoryview:
         """Return the bytes of `hidden` [tokens, hidden], little endian, in row order, for a lane."""
         return hidden.contiguous().cpu().view(torch.uint8).numpy().data.cast("B")
