@@ -103,6 +103,10 @@ bench: $(READY)  ## Measure the split against one place, in half an hour; wants 
 bench-full: $(READY)  ## Measure the whole table, in some hours; wants a quiet machine
 	@$(BIN)/python bench/weave.py --suite full $(ARGS)
 
+.PHONY: bench-engine
+bench-engine: $(READY)  ## Measure the engine in one place beside others, on one core; wants a quiet machine
+	@$(BIN)/python bench/engine.py --profile --out docs/results --json .cache/bench/engine.json $(ARGS)
+
 .PHONY: up
 up: $(READY)  ## Start the four services and the link on this machine until Ctrl-C
 	@$(BIN)/edgeweave up $(ARGS)

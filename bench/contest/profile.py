@@ -1,0 +1,106 @@
+"""Takes decode steps of our engine apart: `python -m contest.profile FOLDER`, with the options of `edge_model`.
+
+Steps without a profiler alternate with steps under it, in blocks; the block whose undisturbed steps took the median
+time is told.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from torch.autograd.profiler_util import FunctionEvent
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from contest.breakdown import ATTENTION_LABEL, Breakdown, OpCall, breakdown
+from contest.edge_model import DecodingBatch, EdgePlayer, loaded, parser, settings_of
+from contest.turns import Prompts, Streams
+from edgeweave.model import EdgeModel
+from edgeweave.model.cache import LayerKv
+
+NUM_BLOCKS = 5
+STEPS = 8
+NUM_SHOWN_OPS = 15
+
+
+def main(argv: Sequence[str]) -> None:
+    """Take turns until there are no more."""
+    streams = Streams.taken()
+    given = parser().parse_args(argv)
+    model = loaded(given)
+    streams.serve(
+        lambda request: _figures(_profiled(model, request["prompts"], piece_tokens=given.piece_tokens)),
+        settings=settings_of(given),
+    )
+
+
+def _profiled(model: EdgeModel, prompts: Prompts, *, piece_tokens: int) -> Breakdown:
+    token_ids = EdgePlayer(model, piece_tokens=piece_tokens).prefill(prompts)
+    batch = DecodingBatch(model, [len(prompt) for prompt in prompts], token_ids)
+    _block(batch)  # the first one warms up model and profiler
+    blocks = sorted((_block(batch) for _ in range(NUM_BLOCKS)), key=lambda block: block.step_us)
+    model.free(range(len(prompts)))
+    return blocks[NUM_BLOCKS // 2]
+
+
+def _block(batch: DecodingBatch) -> Breakdown:
+    """Return where the time of some steps goes."""
+    step_us = _step_us(batch)
+    with _recorded_attention(), profile(activities=[ProfilerActivity.CPU]) as profiler:
+        profiled_step_us = _step_us(batch)
+    calls = [_call_of(event) for event in profiler.events() or []]
+    return breakdown(calls, step_us=step_us, profiled_step_us=profiled_step_us, num_steps=STEPS)
+
+
+def _step_us(batch: DecodingBatch) -> float:
+    begin_s = time.perf_counter()
+    for _ in range(STEPS):
+        batch.step()
+    return (time.perf_counter() - begin_s) * 1e6 / STEPS
+
+
+@contextmanager
+def _recorded_attention() -> Iterator[None]:
+    """Let each call that a layer's keys and values get leave a record of its own, around those of its operators."""
+    calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
+    for name, call in calls.items():
+        setattr(LayerKv, name, _recorded(call))
+    try:
+        yield
+    finally:
+        for name, call in calls.items():
+            setattr(LayerKv, name, call)
+
+
+def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        with record_function(ATTENTION_LABEL):
+            return function(*args, **kwargs)
+
+    return recorded
+
+
+def _call_of(event: FunctionEvent) -> OpCall:
+    path = []
+    caller: FunctionEvent | None = event
+    while caller is not None:
+        path.append(caller.name)
+        caller = caller.cpu_parent
+    return OpCall(tuple(path), event.self_cpu_time_total, len(event.cpu_children))
+
+
+def _figures(found: Breakdown) -> Mapping[str, Any]:
+    return {
+        "step_us": found.step_us,
+        "record_us": found.record_us,
+        "parts_us": {part.value: spent_us for part, spent_us in found.parts_us.items()},
+        "ops": [
+            {"name": op.name, "part": op.part.value, "num_calls": op.num_calls, "self_us": op.self_us}
+            for op in found.ops[:NUM_SHOWN_OPS]
+        ],
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
