@@ -73,7 +73,7 @@ def _service_flags(options: MeshOptions, addresses: Iterator[str], *, control: s
     """Return the flags of each part; what was not asked for is left out, and so left to the file."""
     edge, scheduler = next(addresses), next(addresses)
     model = {"config": options.config, "model": options.model}
-    engine = {**model, "emulate": options.emulate, "dtype": options.dtype}
+    engine = {**model, "emulate": options.emulate, "dtype": options.dtype, "weights_dtype": options.weights_dtype}
     link_gbit = None if options.is_centralized else options.bandwidth_gbit
     flags: dict[str, list[str]] = {}
     cloud_target = "none"

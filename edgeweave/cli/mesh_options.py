@@ -38,6 +38,7 @@ class MeshOptions:
     plan: str | None = None
     split: str | None = None
     dtype: str | None = None
+    weights_dtype: str | None = None
     max_steps: int | None = None
     max_prefills: int | None = None
     num_segments: int | None = None

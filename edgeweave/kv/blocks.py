@@ -98,13 +98,17 @@ class BlockTable:
             return ()
         gap = max(self._gaps(), key=lambda gap: gap.num_blocks, default=None)
         if gap and gap.num_blocks >= num_blocks:
-            self._runs[sequence] = run = _placed(gap, num_blocks)
+            self._runs[sequence] = run = _placed(gap, num_blocks, before=self._run_before(gap))
             return (Move(owned.start, run.start, owned.num_blocks),) if owned else ()
         return self._compact(sequence, num_blocks)
 
     def _free_until(self, run: BlockRun) -> int:
         """Return the first block after `run` that another sequence owns, or the end."""
         return min((r.start for r in self._runs.values() if r.start >= run.stop), default=self.num_blocks)
+
+    def _run_before(self, gap: BlockRun) -> BlockRun | None:
+        """Return the run that ends where `gap` begins, if any."""
+        return next((run for run in self._runs.values() if run.stop == gap.start), None)
 
     def _gaps(self) -> Iterator[BlockRun]:
         free_from = 0
@@ -130,11 +134,25 @@ class BlockTable:
         return _safe_order([Move(before[s].start, after[s].start, before[s].num_blocks) for s in kept])
 
 
-def _placed(gap: BlockRun, num_blocks: int) -> BlockRun:
-    """Return where in `gap` a run goes: midway, so that it and the run before the gap can both grow in place."""
-    slack = gap.num_blocks - num_blocks
-    start = gap.start + (slack // 2 if gap.start else 0)
+def _placed(gap: BlockRun, num_blocks: int, *, before: BlockRun | None) -> BlockRun:
+    """Return where in `gap` a run goes, so that it and the run before the gap can both grow in place.
+
+    That is a power of two behind the start of that run, if it can be, and no less than half as much is left for itself:
+    sequences of a like length then come to lie equally far apart, which lets attention take several at once. Else it is
+    midway.
+    """
+    if before is None:
+        return BlockRun(gap.start, gap.start + num_blocks)
+    apart = _power_of_two_within((gap.stop - before.start) * 2 // 3)
+    start = before.start + apart
+    if start < gap.start or start + num_blocks > gap.stop:
+        start = gap.start + (gap.num_blocks - num_blocks) // 2
     return BlockRun(start, start + num_blocks)
+
+
+def _power_of_two_within(num_blocks: int) -> int:
+    """Return the largest power of two up to `num_blocks`, at least 1."""
+    return 1 << (max(1, num_blocks).bit_length() - 1)
 
 
 def _safe_order(moves: Sequence[Move]) -> Sequence[Move]:

@@ -1,8 +1,8 @@
 """Keys and values of all sequences of one side, in blocks.
 
 Each layer has one tensor of keys and one of values over all tokens of all blocks. A sequence owns one contiguous run
-of blocks (`edgeweave.kv`), the same in each layer, so attention reads it through a view. Layers may be at different
-lengths of one sequence: the head of a chunk may run before the tail of the chunk before it.
+of blocks (`edgeweave.kv`), the same in each layer, so attention reads it through a view, head by head in one piece.
+Layers may be at different lengths of one sequence: the head of a chunk may run before the tail of the chunk before it.
 
 Knows rows and blocks. Does not know models.
 """
@@ -15,7 +15,7 @@ from torch import Tensor
 from edgeweave.interleave.nouns import KvCapacity, Row
 from edgeweave.kv import BlockTable, Move
 from edgeweave.model.attention import AttentionRule
-from edgeweave.model.ragged import attend_row
+from edgeweave.model.ragged import attend_unit
 from edgeweave.model.unit_rows import UnitRows
 
 
@@ -24,29 +24,30 @@ class LayerKv:
 
     def __init__(self, cache: "KvCache", *, keys: Tensor, values: Tensor) -> None:
         self._cache = cache
-        self.keys = keys  # [blocks * block tokens, kv heads, key dim]
-        self.values = values  # [blocks * block tokens, kv heads, value dim]
+        self.keys = keys  # [kv heads, blocks * block tokens, key dim]
+        self.values = values  # [kv heads, blocks * block tokens, value dim]
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
+        """Do what `attend_tokens` does; take [1, heads, tokens, dim] and return [1, tokens, heads, value dim]."""
+        queries, keys, values = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+        return self.attend_tokens(queries, keys, values, rule).unsqueeze(0)
+
+    def attend_tokens(self, queries: Tensor, keys: Tensor, values: Tensor, rule: AttentionRule) -> Tensor:
         """Store keys and values of the unit's tokens, then let each row attend to its own sequence.
 
-        Takes [1, heads, tokens, dim] and returns [1, tokens, heads, value dim].
+        Takes [tokens, heads, dim] and returns [tokens, heads, value dim].
         """
         unit = self._cache.unit
-        self.keys.index_copy_(0, unit.slots, key[0].transpose(0, 1))
-        self.values.index_copy_(0, unit.slots, value[0].transpose(0, 1))
-        attended = query.new_empty(1, query.shape[2], query.shape[1], self.values.shape[2])
-        for row in unit.rows:
-            packed = slice(row.packed_start, row.packed_stop)
-            attended[0, packed] = attend_row(query[0, :, packed], self.keys, self.values, row=row, unit=unit, rule=rule)
-        return attended
+        self.keys.index_copy_(1, unit.slots, keys.transpose(0, 1))
+        self.values.index_copy_(1, unit.slots, values.transpose(0, 1))
+        return attend_unit(queries, self.keys, self.values, unit=unit, rule=rule)
 
     def move(self, move: Move, *, block_tokens: int) -> None:
         """Carry out `move` on the tokens of this layer."""
         source = slice(move.source * block_tokens, (move.source + move.num_blocks) * block_tokens)
         target = slice(move.target * block_tokens, (move.target + move.num_blocks) * block_tokens)
         for tokens in (self.keys, self.values):
-            tokens[target] = tokens[source].clone()  # the ranges may overlap
+            tokens[:, target] = tokens[:, source].clone()  # the ranges may overlap
 
 
 class KvCache:
@@ -56,15 +57,15 @@ class KvCache:
         self.capacity = capacity
         self.table = BlockTable(capacity.num_blocks)
         self.unit = UnitRows.place([], [], device=device)
-        self._device = device
-        self._dtype = dtype
+        self.device = device
+        self.dtype = dtype
         self._layers: list[LayerKv] = []
 
     def add_layer(self, *, kv_heads: int, key_dim: int, value_dim: int) -> LayerKv:
         """Return memory for one more layer."""
         num_tokens = self.capacity.num_blocks * self.capacity.block_tokens
-        keys = torch.empty(num_tokens, kv_heads, key_dim, device=self._device, dtype=self._dtype)
-        values = torch.empty(num_tokens, kv_heads, value_dim, device=self._device, dtype=self._dtype)
+        keys = torch.empty(kv_heads, num_tokens, key_dim, device=self.device, dtype=self.dtype)
+        values = torch.empty(kv_heads, num_tokens, value_dim, device=self.device, dtype=self.dtype)
         layer = LayerKv(self, keys=keys, values=values)
         self._layers.append(layer)
         return layer
@@ -77,7 +78,7 @@ class KvCache:
         for row in rows:
             self._reserve(row)
         bases = [self.table.run_of(row.sequence).start * self.capacity.block_tokens for row in rows]
-        self.unit = UnitRows.place(rows, bases, device=self._device)
+        self.unit = UnitRows.place(rows, bases, device=self.device)
 
     def free(self, sequences: Iterable[int]) -> None:
         """Give back the blocks of `sequences`; those that own none are ignored."""

@@ -37,12 +37,16 @@ def load_cloud(
     dtype: str = "float32",
     device: str = "cpu",
     pack_from: int = PACK_FROM,
+    weights_dtype: str | None = None,
+    runs_directly: bool = True,
 ) -> CloudModel:
     """Load the body of the model in `folder`.
 
-    On the CPU, linear layers of at least `pack_from` elements are laid out for fast decode steps.
+    On the CPU, linear layers of at least `pack_from` elements are laid out for its kernels. Weights of linear layers
+    are kept as `weights_dtype`, with operands and results of `dtype`. Layers of the common shape run directly
+    (`direct`) unless `runs_directly` forbids it.
     Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
     """
-    placement = Placement(dtype, device, kv, pack_from)
+    placement = Placement(dtype, device, kv, pack_from, weights_dtype, runs_directly)
     facts, part, opened = load_part(folder, split=split, edge=False, placement=placement)
     return CloudModel(facts, part, device=opened)

@@ -42,6 +42,11 @@ class Slot:
         self._stack = stack
         self._index = index
         self._layer = layer
+        self._told = {name: value for name, value in vars(layer).items() if not name.startswith("_")}
+
+    def replace(self, layer: nn.Module) -> None:
+        """Run `layer` from now on; what the model reads of this slot stays what it was."""
+        self._layer = layer
 
     def __call__(self, hidden: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Run the layer over `hidden` [1, tokens, hidden], or pass it on, as the stack's passage says."""
@@ -56,7 +61,8 @@ class Slot:
         return hidden
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._layer, name)
+        told = self.__dict__["_told"]
+        return told[name] if name in told else getattr(self._layer, name)
 
 
 class LayerStack(nn.Module):
@@ -65,10 +71,19 @@ class LayerStack(nn.Module):
     def __init__(self, layers: Sequence[nn.Module], *, kept: Sequence[Segment]) -> None:
         super().__init__()
         self.passage = Passage(Segment(0, 0), None, leaves=False)
+        self.kept = tuple(index for segment in kept for index in range(segment.start, segment.stop))
         self._slots = [Slot(self, index=index, layer=layer) for index, layer in enumerate(layers)]
-        for segment in kept:
-            for index in range(segment.start, segment.stop):
-                self.add_module(str(index), layers[index])
+        for index in self.kept:
+            self.add_module(str(index), layers[index])
+
+    def layer(self, index: int) -> nn.Module:
+        """Return the layer `index`, one of this side."""
+        return self.get_submodule(str(index))
+
+    def replace(self, index: int, layer: nn.Module) -> None:
+        """Let `layer` take the place of the layer `index`, one of this side."""
+        self.add_module(str(index), layer)
+        self._slots[index].replace(layer)
 
     def __len__(self) -> int:
         return len(self._slots)

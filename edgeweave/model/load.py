@@ -12,10 +12,11 @@ from edgeweave.model.cache import KvCache
 from edgeweave.model.capacity import kept_layers
 from edgeweave.model.checkpoint import Checkpoint
 from edgeweave.model.device import open_device
+from edgeweave.model.direct import run_directly
 from edgeweave.model.dtypes import dtype_of, torch_dtype
 from edgeweave.model.fingerprint import fingerprint_of
 from edgeweave.model.loading import fill
-from edgeweave.model.packed import pack_linears
+from edgeweave.model.packed import PACK_FROM, Packing, pack_linears
 from edgeweave.model.part import Part, cut, give_kv
 from edgeweave.model.probe import probe_cut, probe_layers
 from edgeweave.model.sides import ModelFacts
@@ -24,12 +25,24 @@ from edgeweave.model.tree import build_tree
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a part is put and how: element type and device by their names, KV, and what is packed (`packed`)."""
+    """Where a part is put and how: element type and device by their names, and KV.
+
+    Linear layers of at least `pack_from` elements are packed, weights of all of them kept as `weights_dtype`, by its
+    name, where that is not the element type. Layers of the common shape run directly unless `runs_directly` forbids it.
+    """
 
     dtype: str
     device: str
     kv: KvCapacity
-    pack_from: int
+    pack_from: int = PACK_FROM
+    weights_dtype: str | None = None
+    runs_directly: bool = True
+
+    @property
+    def packing(self) -> Packing:
+        """How linear layers are laid out; `InvalidSettingsError` where the type has no such name."""
+        kept = None if self.weights_dtype is None else torch_dtype(dtype_of(self.weights_dtype))
+        return Packing(self.pack_from, kept)
 
 
 def load_part(
@@ -37,6 +50,7 @@ def load_part(
 ) -> tuple[ModelFacts, Part, torch.device]:
     """Load the share of the edge, or of the cloud, of the model in `folder`; return the device that it is on."""
     device = open_device(placement.device)
+    packing = placement.packing
     element = dtype_of(placement.dtype)
     dtype = torch_dtype(element)
     checkpoint = Checkpoint.open(folder)
@@ -49,11 +63,13 @@ def load_part(
     probe_cut(tree)
     fill(tree.model, checkpoint, dtype=dtype, device=device)
     checkpoint.close()
-    pack_linears(tree.model, from_elements=placement.pack_from)
     cache = KvCache(placement.kv, device=device, dtype=dtype)
     give_kv(shapes, cache, kept=kept)
-    facts = _facts(checkpoint, tree.config, split=split, body=body, dtype=element)
-    return facts, Part(tree, stack, cache, device=device), device
+    part = Part(tree, stack, cache, device=device)
+    if placement.runs_directly:
+        run_directly(part, stack, shapes, packing)
+    pack_linears(tree.model, packing)
+    return _facts(checkpoint, tree.config, split=split, body=body, dtype=element), part, device
 
 
 def _facts(

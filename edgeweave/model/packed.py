@@ -1,31 +1,53 @@
-"""Linear layers for the CPU, with weights laid out as its kernels read them.
+"""Linear layers laid out for the device: what takes the place of `nn.Linear` once a model is loaded.
 
-With a few rows, as in a decode step, a plain product of a large matrix runs at a fraction of the memory's speed; with
-the weight reordered once by oneDNN it runs near it. Small matrices are left alone: there the call itself costs more.
+With a few rows, as in a decode step, a plain product of a large matrix runs on a CPU at a fraction of the memory's
+speed; with the weight reordered once by oneDNN it runs near it, and a prefill gains too. Small matrices are left alone:
+there the call itself costs more. Weights may be kept as another type than the one that is computed with around them.
 
-Knows torch's CPU kernels. Does not know models.
+Knows torch's kernels. Does not know models.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear as product_of
 
-PACK_FROM: Final = 800_000
-"""Elements of a weight from which packing pays: about a tenth slower at 1 row, a third faster from 4 rows on."""
+PACK_FROM: Final = 200_000
+"""Elements of a weight from which packing pays, with few rows and with many."""
 
 _TYPICAL_ROWS: Final = 8
 
 
-class PackedLinear(nn.Module):
-    """A linear layer whose weight is packed; it computes what `nn.Linear` does, up to the order of sums."""
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What is packed: weights of at least `from_elements`, all of them kept as `weights_dtype` if that is given."""
 
-    def __init__(self, linear: nn.Linear) -> None:
+    from_elements: int = PACK_FROM
+    weights_dtype: torch.dtype | None = None
+
+    def keeps(self, weight: Tensor) -> torch.dtype:
+        """Return the type that `weight` is kept as."""
+        return self.weights_dtype or weight.dtype
+
+
+class PackedLinear(nn.Module):
+    """A linear layer whose weight is packed; it computes what `nn.Linear` does, up to the order of sums.
+
+    A weight of another type than `dtype`, the one of operands and results, is multiplied in its own.
+    """
+
+    def __init__(self, linear: nn.Linear, *, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.in_features = linear.in_features
         self.out_features = linear.out_features
+        kept = dtype or linear.weight.dtype
         self.bias = linear.bias
-        self._packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight, _TYPICAL_ROWS)  # noqa: SLF001  no other way
+        self._operand_dtype = None if kept is linear.weight.dtype else kept
+        weight = linear.weight.to(kept)
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, _TYPICAL_ROWS)  # noqa: SLF001  no other way
+        self._packed_bias = _bias(linear, kept)
 
     @property
     def weight(self) -> Tensor:
@@ -35,28 +57,63 @@ class PackedLinear(nn.Module):
 
     def forward(self, operand: Tensor) -> Tensor:
         """Map [..., in] to [..., out]."""
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(operand, self._packed, self.bias, "none", [], "")  # noqa: SLF001  no other way
+        if self._operand_dtype is None:
+            return self._product(operand)
+        return self._product(operand.to(self._operand_dtype)).to(operand.dtype)
+
+    def _product(self, operand: Tensor) -> Tensor:
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(operand, self._packed, self._packed_bias, "none", [], "")  # noqa: SLF001  no other way
         return product
 
 
-@torch.inference_mode()
-def pack_linears(module: nn.Module, *, from_elements: int) -> None:
-    """Replace each linear layer below `module` whose weight has at least `from_elements` by a packed one.
+class PlainLinear(nn.Module):
+    """A linear layer whose weight has another type than operands and results; it is multiplied in its own."""
 
-    Nothing changes where the weights are not on the CPU, or of a type that oneDNN does not compute with here. A head
-    that is tied to the embedding gets a packed copy.
+    def __init__(self, linear: nn.Linear, *, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.in_features = linear.in_features
+        self.out_features = linear.out_features
+        self.weight = nn.Parameter(linear.weight.to(dtype), requires_grad=False)
+        self.bias = linear.bias
+        self._product_bias = _bias(linear, dtype)
+
+    def forward(self, operand: Tensor) -> Tensor:
+        """Map [..., in] to [..., out]."""
+        return product_of(operand.to(self.weight.dtype), self.weight, self._product_bias).to(operand.dtype)
+
+
+@torch.inference_mode()
+def pack_linears(module: nn.Module, packing: Packing) -> None:
+    """Replace each linear layer below `module` that is to be packed, or kept as another type.
+
+    A weight that is large enough is packed unless it is not on the CPU, or of a type that oneDNN does not compute with
+    here. A head that is tied to the embedding gets a copy.
     """
     for name, child in module.named_children():
-        if type(child) is nn.Linear and child.weight.numel() >= from_elements and _can_pack(child.weight):
-            setattr(module, name, PackedLinear(child))
+        if type(child) is nn.Linear:
+            setattr(module, name, packed(child, packing))
         else:
-            pack_linears(child, from_elements=from_elements)
+            pack_linears(child, packing)
 
 
-def _can_pack(weight: Tensor) -> bool:
+@torch.inference_mode()
+def packed(linear: nn.Linear, packing: Packing) -> nn.Module:
+    """Return what takes the place of `linear`: itself where nothing is to be gained."""
+    dtype = packing.keeps(linear.weight)
+    if linear.weight.numel() >= packing.from_elements and _can_pack(linear.weight, dtype):
+        return PackedLinear(linear, dtype=dtype)
+    return linear if dtype is linear.weight.dtype else PlainLinear(linear, dtype=dtype)
+
+
+def _bias(linear: nn.Linear, dtype: torch.dtype) -> Tensor | None:
+    bias: Tensor | None = linear.bias  # torch's own type forgets that there may be none
+    return None if bias is None else bias.to(dtype)
+
+
+def _can_pack(weight: Tensor, dtype: torch.dtype) -> bool:
     has_kernels = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]  # untyped there
     if weight.device.type != "cpu" or not has_kernels:
         return False
-    if weight.dtype is torch.bfloat16:
+    if dtype is torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001  no other way
-    return weight.dtype is torch.float32
+    return dtype is torch.float32

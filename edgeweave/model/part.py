@@ -26,6 +26,7 @@ class Part:
 
     def __init__(self, tree: ModelTree, stack: LayerStack, cache: KvCache, *, device: torch.device) -> None:
         self.cache = cache
+        self.hidden_size: int = tree.config.hidden_size
         self._model = tree.model
         self._base: nn.Module = tree.model.base_model
         self._stack = stack

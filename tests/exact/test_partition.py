@@ -28,6 +28,8 @@ MIXES = [
 ]
 # Real models have packed linear layers, tiny ones are too small for it: under these splits every layer is packed.
 PACKED = {None, Split(3, 1), Split(3, 2)}
+# Under these, transformers' own layers run on torch's own products: what is fast has to say what this says.
+PLAIN = {Split(1, 3)}
 Case = tuple[str, Split | None, int, Mix]
 
 ALL: list[Case] = list(product(ARCHITECTURES, SPLITS, CHUNKS, MIXES))
@@ -55,7 +57,9 @@ class Meshes:
         if self._key != (architecture, split) or self._mesh is None:
             self._key = (architecture, split)
             pack_from = 1 if split in PACKED else PACK_FROM
-            self._mesh = LocalMesh.load(architecture, split, kv=KV, pack_from=pack_from)
+            self._mesh = LocalMesh.load(
+                architecture, split, kv=KV, pack_from=pack_from, runs_directly=split not in PLAIN
+            )
         return self._mesh
 
 

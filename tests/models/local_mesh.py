@@ -68,11 +68,21 @@ class LocalMesh:
         self.sampler = Sampler()
 
     @classmethod
-    def load(cls, architecture: str, split: Split | None, *, kv: KvCapacity, pack_from: int = PACK_FROM) -> "LocalMesh":
+    def load(
+        cls,
+        architecture: str,
+        split: Split | None,
+        *,
+        kv: KvCapacity,
+        pack_from: int = PACK_FROM,
+        runs_directly: bool = True,
+    ) -> "LocalMesh":
         """Load both sides of the tiny model of `architecture`."""
         folder = tiny_model(architecture)
-        edge = load_edge(folder, split=split, kv=kv, pack_from=pack_from)
-        return cls(edge, load_cloud(folder, split=split, kv=kv, pack_from=pack_from) if split else None)
+        edge = load_edge(folder, split=split, kv=kv, pack_from=pack_from, runs_directly=runs_directly)
+        if split is None:
+            return cls(edge, None)
+        return cls(edge, load_cloud(folder, split=split, kv=kv, pack_from=pack_from, runs_directly=runs_directly))
 
     def answer(
         self,

@@ -65,7 +65,15 @@ def _loaded(folder: Path, settings: CloudSettings) -> tuple[CloudPart[Any], Unit
         dtype=settings.dtype,
         block_tokens=settings.block_tokens,
     )
-    return load_cloud(folder, split=split, dtype=settings.dtype, device=settings.device, kv=kv), own_time
+    part = load_cloud(
+        folder,
+        split=split,
+        dtype=settings.dtype,
+        device=settings.device,
+        kv=kv,
+        weights_dtype=settings.weights_dtype,
+    )
+    return part, own_time
 
 
 async def _serve(settings: CloudSettings, model: CloudPart[Any], unit_time: UnitTime) -> None:

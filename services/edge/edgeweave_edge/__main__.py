@@ -70,7 +70,15 @@ def _loaded(folder: Path, settings: EdgeSettings) -> tuple[EdgePart[Any], UnitTi
         dtype=settings.dtype,
         block_tokens=settings.block_tokens,
     )
-    return load_edge(folder, split=split, dtype=settings.dtype, device=settings.device, kv=kv), own_time
+    part = load_edge(
+        folder,
+        split=split,
+        dtype=settings.dtype,
+        device=settings.device,
+        kv=kv,
+        weights_dtype=settings.weights_dtype,
+    )
+    return part, own_time
 
 
 async def _serve(settings: EdgeSettings, model: EdgePart[Any], unit_time: UnitTime) -> None:

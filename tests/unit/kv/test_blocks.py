@@ -1,5 +1,7 @@
 """The table of blocks: who owns what, and that moves keep every content."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,11 +75,33 @@ def test_a_run_grows_in_place_while_the_next_block_is_free() -> None:
 
 def test_a_new_run_leaves_room_for_the_one_before_it() -> None:
     """Sequences that grow side by side get blocks between them."""
-    table = BlockTable(12)
+    table = BlockTable(16)
     table.reserve(1, 2)
     table.reserve(2, 2)
-    assert table.run_of(2) == BlockRun(6, 8)
-    assert (table.reserve(1, 6), table.reserve(2, 6)) == ((), ())
+    assert table.run_of(2) == BlockRun(8, 10)
+    assert (table.reserve(1, 8), table.reserve(2, 8)) == ((), ())
+
+
+@pytest.mark.parametrize(("num_blocks", "num_distances"), [(1_024, 1), (1_000, 1), (1_777, 2)])
+@pytest.mark.parametrize("num_sequences", [2, 4, 8])
+def test_sequences_of_a_like_length_lie_equally_far_apart(
+    num_blocks: int, num_distances: int, num_sequences: int
+) -> None:
+    """So that attention takes them with one view, or with few where the memory is far from a power of two."""
+    table = BlockTable(num_blocks)
+    for sequence in range(num_sequences):
+        table.reserve(sequence, 9)
+    starts = sorted(table.run_of(sequence).start for sequence in range(num_sequences))
+    assert len({after - before for before, after in pairwise(starts)}) <= num_distances
+    assert all(table.reserve(sequence, 12) == () for sequence in range(num_sequences))
+
+
+def test_a_run_that_cannot_lie_a_power_of_two_away_lies_midway() -> None:
+    """A long run before the gap leaves no such place."""
+    table = BlockTable(16)
+    table.reserve(1, 12)
+    table.reserve(2, 1)
+    assert table.run_of(2) == BlockRun(13, 14)
 
 
 def test_neighbours_slide_aside_where_no_gap_is_large_enough() -> None:
@@ -88,9 +112,9 @@ def test_neighbours_slide_aside_where_no_gap_is_large_enough() -> None:
     table.free(2)
     table.reserve(2, 1)
     num_moves = table.num_moves
-    assert table.reserve(1, 3) == (Move(2, 3, 1),)
-    assert [table.run_of(sequence) for sequence in (1, 2, 3)] == [BlockRun(0, 3), BlockRun(3, 4), BlockRun(4, 6)]
-    assert table.num_moves == num_moves + 1
+    assert table.reserve(1, 3) == (Move(4, 5, 1), Move(2, 3, 2))
+    assert [table.run_of(sequence) for sequence in (1, 3, 2)] == [BlockRun(0, 3), BlockRun(3, 5), BlockRun(5, 6)]
+    assert table.num_moves == num_moves + 2
 
 
 def test_a_shortage_says_what_is_missing() -> None:

@@ -108,6 +108,32 @@ def test_shards_are_read_like_one_file(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("pack_from", [1, 1 << 40], ids=["packed", "plain"])
+@pytest.mark.parametrize("runs_directly", [True, False], ids=["direct", "own"])
+def test_weights_in_half_precision_are_close(pack_from: int, *, runs_directly: bool) -> None:
+    """Hidden states and logits stay float32, and are near those of float32 weights but not the same."""
+    folder, cut_in_two = tiny_model("llama"), Split()
+    exact = _first_logits(*_both(folder, cut_in_two))
+    edge, cloud = (
+        load(
+            folder, split=cut_in_two, kv=KV, pack_from=pack_from, weights_dtype="bfloat16", runs_directly=runs_directly
+        )
+        for load in (load_edge, load_cloud)
+    )
+    assert isinstance(edge, EdgeModel)
+    assert isinstance(cloud, CloudModel)
+    assert (edge.dtype, edge.token_bytes) == (DType.FLOAT32, 128)
+    logits = _first_logits(edge, cloud)
+    assert torch.nn.functional.cosine_similarity(exact, logits).item() > 0.99
+    assert not torch.equal(exact, logits)
+
+
+def test_a_type_of_weights_that_is_none_is_refused() -> None:
+    """The error names it and what may be chosen."""
+    with pytest.raises(ModelError, match='dtype "int4" is not known; choose one of float32'):
+        load_edge(tiny_model("llama"), split=Split(), kv=KV, weights_dtype="int4")
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_is_close(dtype: str) -> None:
     """Hidden states have the type that was asked for, logits are float32, and both are near those of float32."""

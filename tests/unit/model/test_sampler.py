@@ -1,7 +1,9 @@
 """Draws: greedy, filtered, repeatable, and never from numbers that are none."""
 
 from collections import Counter
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -79,3 +81,26 @@ def test_logits_that_are_no_numbers_are_an_error(bad: float) -> None:
     with pytest.raises(NotFiniteError, match=r"rows \[1\]") as caught:
         Sampler().sample(rows, [GREEDY] * 3, [0] * 3)
     assert caught.value.code is ErrorCode.NOT_FINITE
+
+
+@pytest.mark.parametrize("spread", [0.01, 1.0, 6.0], ids=["flat", "usual", "peaked"])
+@pytest.mark.parametrize("filters", [{"top_k": 40}, {"top_p": 0.9}, {"top_k": 500, "top_p": 0.7}, {"top_p": 0.9999}])
+def test_filters_of_a_large_vocabulary_are_those_of_the_formula(spread: float, filters: dict[str, Any]) -> None:
+    """Looking at the likely tokens first changes no draw: each is the one of masked scores over all tokens."""
+    logits = torch.randn(5_000, generator=torch.Generator().manual_seed(2)) * spread
+    samplings = [Sampling(temperature=0.8, seed=seed, **filters) for seed in range(40)]
+    drawn = Sampler().sample(logits.expand(40, -1), samplings, range(40))
+    assert drawn == [_by_the_book(logits, sampling, index) for index, sampling in enumerate(samplings)]
+
+
+def _by_the_book(logits: torch.Tensor, sampling: Sampling, index: int) -> int:
+    """Draw with every token sorted and masked."""
+    scores = logits.double() / sampling.temperature
+    if sampling.top_k:
+        scores = scores.masked_fill(scores < scores.sort().values[-sampling.top_k], float("-inf"))
+    if sampling.top_p:
+        likely = scores.softmax(-1).sort(descending=True, stable=True)
+        beyond = likely.values.cumsum(-1) - likely.values >= sampling.top_p
+        scores = scores.masked_fill(torch.zeros_like(beyond).scatter(0, likely.indices, beyond), float("-inf"))
+    uniform = np.random.Generator(np.random.Philox(key=sampling.seed, counter=[0, 0, 0, index])).random(len(logits))
+    return int((scores - torch.from_numpy(uniform).log().neg().log()).argmax())

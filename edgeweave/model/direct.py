@@ -1,0 +1,149 @@
+"""Which layers run directly, and the proof for each.
+
+A layer of the common shape is run by its own forward once, and once directly, over the same hidden states. It runs
+directly from then on where both give the same, and its own forward used nothing that could make them differ
+elsewhere: no operation with a threshold or a choice, none but those that the shape needs. Every other layer stays as
+it is.
+
+Knows parts and layers. Knows no architecture by name.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from edgeweave.interleave.nouns import Row, Segment
+from edgeweave.model.attention import KV_ATTRIBUTE, AttentionRule
+from edgeweave.model.cache import LayerKv
+from edgeweave.model.common_layer import common_layer
+from edgeweave.model.direct_layer import DirectLayer, Rotation
+from edgeweave.model.layers import LayerStack
+from edgeweave.model.packed import Packing
+from edgeweave.model.part import Part
+from edgeweave.model.probe_layer import LayerShape
+
+_MOST_TOKENS: Final = 5
+_TOLERANCES: Final = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+"""How far the two may be apart, as a share of the largest number: the order of sums, and nothing else."""
+_SMOOTH: Final = frozenset(
+    {
+        *("linear", "t", "mm", "addmm", "add", "mul", "neg", "pow", "mean", "rsqrt", "silu", "gelu"),
+        *(
+            "view",
+            "_unsafe_view",
+            "reshape",
+            "transpose",
+            "unsqueeze",
+            "slice",
+            "cat",
+            "clone",
+            "to",
+            "_to_copy",
+            "alias",
+        ),
+    }
+)
+"""Operations that such a layer needs beside attention: none has a threshold, or does one thing or another."""
+
+
+@torch.inference_mode()
+def run_directly(part: Part, stack: LayerStack, shapes: Sequence[LayerShape], packing: Packing) -> tuple[int, ...]:
+    """Let layers of `stack` run directly where that is the same, laid out as `packing` says; return which."""
+    rotation = Rotation()
+    indices = []
+    for index in stack.kept:
+        direct = _direct(part, stack, index, shapes[index], rotation)
+        if direct is not None:
+            direct.pack(packing)
+            indices.append(index)
+    part.cache.free_all()
+    return tuple(indices)
+
+
+def _direct(part: Part, stack: LayerStack, index: int, shape: LayerShape, rotation: Rotation) -> DirectLayer | None:
+    """Return the layer that has taken the place of layer `index`, `None` where that one stays."""
+    own = stack.layer(index)
+    modules = common_layer(own)
+    if modules is None:
+        return None
+    watched = _WatchedKv(getattr(shape.attention, KV_ATTRIBUTE))
+    stack.replace(index, _WatchedLayer(own, watched.operations))
+    setattr(shape.attention, KV_ATTRIBUTE, watched)
+    expected = _output(part, index)
+    setattr(shape.attention, KV_ATTRIBUTE, watched.kv)
+    stack.replace(index, own)
+    if len(watched.rules) != 1 or not watched.operations.seen <= _SMOOTH:
+        return None
+    direct = DirectLayer(modules, kv=watched.kv, rule=watched.rules[0], rotation=rotation)
+    stack.replace(index, direct)
+    if _is_same(part, index, expected):
+        return direct
+    stack.replace(index, own)
+    return None
+
+
+def _is_same(part: Part, index: int, expected: Tensor) -> bool:
+    try:
+        output = _output(part, index)
+    except (TypeError, RuntimeError):  # its own forward takes other arguments, or its weights have other shapes
+        return False
+    return bool((output - expected).abs().max() <= _TOLERANCES[expected.dtype] * expected.abs().max())
+
+
+def _output(part: Part, index: int) -> Tensor:
+    """Return the output of layer `index` for a few tokens: [tokens, hidden]."""
+    num_tokens = min(_MOST_TOKENS, part.cache.capacity.block_tokens)
+    hidden = torch.randn(num_tokens, part.hidden_size, generator=torch.Generator().manual_seed(index))
+    placed = hidden.to(part.cache.device, part.cache.dtype)
+    return part.pass_through([Row(0, 0, num_tokens)], placed, Segment(index, index + 1))
+
+
+class _WatchedLayer(nn.Module):
+    """Stands for a layer, and notes what it computes."""
+
+    def __init__(self, own: nn.Module, operations: "_Operations") -> None:
+        super().__init__()
+        self._own = own
+        self._operations = operations
+
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Run the layer's own forward."""
+        with self._operations:
+            output: Tensor = self._own(*args, **kwargs)
+        return output
+
+
+class _WatchedKv:
+    """Stands for the keys and values of a layer, and notes how it attends; attention is no operation of the layer."""
+
+    def __init__(self, kv: LayerKv) -> None:
+        self.kv = kv
+        self.rules: list[AttentionRule] = []
+        self.operations = _Operations()
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
+        """Attend as `kv` does."""
+        self.rules.append(rule)
+        self.operations.is_off = True
+        attended = self.kv.attend(query, key, value, rule)
+        self.operations.is_off = False
+        return attended
+
+
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped there
+    """Notes the names of torch's operations that run inside, unless it is off."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # the same
+        self.is_off = False
+        self.seen: set[str] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if not self.is_off:
+            self.seen.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
