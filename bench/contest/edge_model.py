@@ -17,7 +17,7 @@ from contest.turns import Prompts, Streams
 from edgeweave.engine.parts import live_rows
 from edgeweave.interleave.nouns import GREEDY, Row
 from edgeweave.interleave.rows import rows_between
-from edgeweave.model import EdgeModel, kv_capacity_for, load_edge, use_threads
+from edgeweave.model import EdgeModel, KvMemory, load_edge, use_threads
 
 KV_BYTES = 1 << 30
 """What the edge engine's settings give by default."""
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
 def loaded(given: argparse.Namespace) -> EdgeModel:
     """Return all layers of the model, in float32 on one thread."""
     use_threads(1)
-    kv = kv_capacity_for(given.folder, split=None, edge=True, kv_bytes=KV_BYTES)
+    kv = KvMemory(KV_BYTES)
     return load_edge(given.folder, split=None, kv=kv, weights_dtype=given.weights_dtype)
 
 

@@ -5,7 +5,7 @@ The only package that imports torch. Knows rows, layers and tensors; does not kn
 
 from torch import Tensor
 
-from edgeweave.model.capacity import kv_capacity_for
+from edgeweave.model.capacity import KvMemory
 from edgeweave.model.cloud import CloudModel, load_cloud
 from edgeweave.model.device import open_device, use_threads
 from edgeweave.model.edge import EdgeModel, load_edge
@@ -14,10 +14,10 @@ from edgeweave.model.sampler import NotFiniteError, Sampler
 __all__ = [
     "CloudModel",
     "EdgeModel",
+    "KvMemory",
     "NotFiniteError",
     "Sampler",
     "Tensor",
-    "kv_capacity_for",
     "load_cloud",
     "load_edge",
     "open_device",

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from edgeweave.interleave.nouns import KvCapacity, Row, Segment
 from edgeweave.interleave.split import Split
+from edgeweave.model.capacity import KvMemory
 from edgeweave.model.load import Placement, load_part
 from edgeweave.model.packed import PACK_FROM
 from edgeweave.model.part import Part
@@ -33,7 +34,7 @@ def load_cloud(
     folder: Path,
     *,
     split: Split,
-    kv: KvCapacity,
+    kv: KvCapacity | KvMemory,
     dtype: str = "float32",
     device: str = "cpu",
     pack_from: int = PACK_FROM,
@@ -45,7 +46,8 @@ def load_cloud(
     On the CPU, linear layers of at least `pack_from` elements are laid out for its kernels. Weights of linear layers
     are kept as `weights_dtype`, with operands and results of `dtype`. Layers of the common shape run directly
     (`direct`) unless `runs_directly` forbids it.
-    Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
+    Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device or
+    where `kv` holds not one block.
     """
     placement = Placement(dtype, device, kv, pack_from, weights_dtype, runs_directly)
     facts, part, opened = load_part(folder, split=split, edge=False, placement=placement)

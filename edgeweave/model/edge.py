@@ -12,6 +12,7 @@ from torch import Tensor
 
 from edgeweave.interleave.nouns import KvCapacity, Row, Sampling, Segment
 from edgeweave.interleave.split import Split
+from edgeweave.model.capacity import KvMemory
 from edgeweave.model.load import Placement, load_part
 from edgeweave.model.packed import PACK_FROM
 from edgeweave.model.part import Part
@@ -51,7 +52,7 @@ def load_edge(
     folder: Path,
     *,
     split: Split | None,
-    kv: KvCapacity,
+    kv: KvCapacity | KvMemory,
     dtype: str = "float32",
     device: str = "cpu",
     pack_from: int = PACK_FROM,
@@ -63,7 +64,8 @@ def load_edge(
     On the CPU, linear layers of at least `pack_from` elements are laid out for its kernels. Weights of linear layers
     are kept as `weights_dtype`, with operands and results of `dtype`. Layers of the common shape run directly
     (`direct`) unless `runs_directly` forbids it.
-    Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device.
+    Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device or
+    where `kv` holds not one block.
     """
     placement = Placement(dtype, device, kv, pack_from, weights_dtype, runs_directly)
     facts, part, opened = load_part(folder, split=split, edge=True, placement=placement)

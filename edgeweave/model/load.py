@@ -1,5 +1,6 @@
 """From a model folder to a loaded part: open, look, cut, fill."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from transformers import GenerationConfig, PreTrainedConfig
 from edgeweave.interleave.nouns import DType, KvCapacity, Segment
 from edgeweave.interleave.split import Split
 from edgeweave.model.cache import KvCache
-from edgeweave.model.capacity import kept_layers
+from edgeweave.model.capacity import KvMemory, kept_layers
 from edgeweave.model.checkpoint import Checkpoint
 from edgeweave.model.device import open_device
 from edgeweave.model.direct import run_directly
@@ -19,6 +20,7 @@ from edgeweave.model.loading import fill
 from edgeweave.model.packed import PACK_FROM, Packing, pack_linears
 from edgeweave.model.part import Part, cut, give_kv
 from edgeweave.model.probe import probe_cut, probe_layers
+from edgeweave.model.probe_layer import LayerShape
 from edgeweave.model.sides import ModelFacts
 from edgeweave.model.tree import build_tree
 
@@ -33,7 +35,7 @@ class Placement:
 
     dtype: str
     device: str
-    kv: KvCapacity
+    kv: KvCapacity | KvMemory
     pack_from: int = PACK_FROM
     weights_dtype: str | None = None
     runs_directly: bool = True
@@ -59,17 +61,26 @@ def load_part(
     body = split.body(num_layers) if split else Segment(num_layers, num_layers)
     kept = kept_layers(body, num_layers, edge=edge)
     shapes = probe_layers(tree)
+    capacity = _capacity(placement.kv, shapes, kept=kept, dtype=dtype)
     stack = cut(tree, kept=kept, with_outside=edge)
     probe_cut(tree)
     fill(tree.model, checkpoint, dtype=dtype, device=device)
     checkpoint.close()
-    cache = KvCache(placement.kv, device=device, dtype=dtype)
+    cache = KvCache(capacity, device=device, dtype=dtype)
     give_kv(shapes, cache, kept=kept)
     part = Part(tree, stack, cache, device=device)
     if placement.runs_directly:
         run_directly(part, stack, shapes, packing)
     pack_linears(tree.model, packing)
     return _facts(checkpoint, tree.config, split=split, body=body, dtype=element), part, device
+
+
+def _capacity(
+    kv: KvCapacity | KvMemory, shapes: Sequence[LayerShape], *, kept: Sequence[Segment], dtype: torch.dtype
+) -> KvCapacity:
+    if isinstance(kv, KvCapacity):
+        return kv
+    return kv.capacity([shape for segment in kept for shape in shapes[segment.start : segment.stop]], dtype=dtype)
 
 
 def _facts(

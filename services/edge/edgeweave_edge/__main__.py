@@ -13,6 +13,7 @@ from typing import Any
 import uvloop
 
 from edgeweave.clock import MonotonicClock
+from edgeweave.engine.garbage import nothing_collected
 from edgeweave.engine.parts import EdgePart, UnitTime, own_time
 from edgeweave.engine.serve import serve_engine
 from edgeweave.engine.worker import Worker
@@ -36,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(EdgeSettings, sys.argv[1:] if argv is None else argv, os.environ)
         configure_logging(settings.log_level, fmt=settings.log_format, service="edge")
-        uvloop.run(_serve(settings, *_load(settings)))
+        with nothing_collected():
+            model, unit_time = _load(settings)
+        uvloop.run(_serve(settings, model, unit_time))
     except EdgeweaveError as error:
         print(f"edgeweave edge: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
         return 2
@@ -58,24 +61,16 @@ def _emulated(settings: EdgeSettings) -> tuple[EdgePart[Any], UnitTime]:
 
 
 def _loaded(folder: Path, settings: EdgeSettings) -> tuple[EdgePart[Any], UnitTime]:
-    from edgeweave.model import kv_capacity_for, load_edge, use_threads  # noqa: PLC0415 (torch takes seconds)
+    from edgeweave.model import KvMemory, load_edge, use_threads  # noqa: PLC0415 (torch takes seconds)
 
     use_threads(settings.threads)
     split = Split.parse(settings.split) if settings.split != ALL_LAYERS_HERE else None
-    kv = kv_capacity_for(
-        folder,
-        split=split,
-        edge=True,
-        kv_bytes=settings.kv_bytes,
-        dtype=settings.dtype,
-        block_tokens=settings.block_tokens,
-    )
     part = load_edge(
         folder,
         split=split,
         dtype=settings.dtype,
         device=settings.device,
-        kv=kv,
+        kv=KvMemory(settings.kv_bytes, settings.block_tokens),
         weights_dtype=settings.weights_dtype,
     )
     return part, own_time

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from edgeweave.errors import InvalidSettingsError, ModelError, ModelNotFoundError, SplitError
 from edgeweave.interleave.nouns import DType, KvCapacity, Row, Segment
 from edgeweave.interleave.split import Split
-from edgeweave.model import CloudModel, EdgeModel, kv_capacity_for, load_cloud, load_edge
+from edgeweave.model import CloudModel, EdgeModel, KvMemory, load_cloud, load_edge
 from edgeweave.model.capacity import kept_layers
 from edgeweave.model.checkpoint import Checkpoint
 from edgeweave.model.loading import fill
@@ -198,10 +198,10 @@ def test_a_segment_outside_the_body_is_refused() -> None:
 def test_kv_memory_in_bytes_becomes_blocks() -> None:
     """Six layers of 2 heads x (8 + 8) floats take 768 bytes a token at the edge that holds all of them."""
     folder = tiny_model("llama")
-    assert kv_capacity_for(folder, split=None, edge=True, kv_bytes=768 * 16 * 5 + 1).num_blocks == 5
-    assert kv_capacity_for(folder, split=Split(2, 1), edge=False, kv_bytes=384 * 16 * 5).num_blocks == 5
-    with pytest.raises(InvalidSettingsError, match="give more KV memory"):
-        kv_capacity_for(folder, split=None, edge=True, kv_bytes=10)
+    assert load_edge(folder, split=None, kv=KvMemory(768 * 16 * 5 + 1)).kv.num_blocks == 5
+    assert load_cloud(folder, split=Split(2, 1), kv=KvMemory(384 * 8 * 5, block_tokens=8)).kv == KvCapacity(8, 5)
+    with pytest.raises(InvalidSettingsError, match="10 bytes hold no KV block of 12288 bytes; give more KV memory"):
+        load_edge(folder, split=None, kv=KvMemory(10))
 
 
 def test_what_cannot_be_loaded_says_so() -> None:
