@@ -92,6 +92,7 @@ def _service_flags(options: MeshOptions, addresses: Iterator[str], *, control: s
         max_steps=options.max_steps,
         max_prefills=options.max_prefills,
         num_segments=options.num_segments,
+        fuse=options.fuse,
         config=options.config,
     )
     if options.has_gateway:

@@ -42,6 +42,7 @@ class MeshOptions:
     max_steps: int | None = None
     max_prefills: int | None = None
     num_segments: int | None = None
+    fuse: str | None = None
     config: Path | None = None
     log_dir: Path | None = None
     is_pinned: bool = False

@@ -13,6 +13,10 @@ from edgeweave.interleave.nouns import Stage
 from edgeweave.interleave.request_totals import RequestEnd
 from edgeweave.interleave.totals import NOT_HIDDEN
 
+CLOUD_STEPS = (Stage.STEP, Stage.FUSED_SEGMENT)
+EDGE_STEPS = (Stage.TURNAROUND, Stage.FUSED_HEAD)
+"""Units in which rows of a step came to the end of the body."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeshInterval:
@@ -51,10 +55,11 @@ class MeshInterval:
     @property
     def rows_per_step(self) -> float | None:
         """Rows of a step, as a mean over those that ran; `None` without any."""
-        side, stage = (Side.CLOUD, Stage.STEP) if Side.CLOUD in self.engines else (Side.EDGE, Stage.TURNAROUND)
-        steps = self.engines[side].rows(stage) if side in self.engines else {}
-        num_steps = sum(unit.num_units for unit in steps.values())
-        num_rows = sum(rows * unit.num_units for rows, unit in steps.items())
+        side, stages = (Side.CLOUD, CLOUD_STEPS) if Side.CLOUD in self.engines else (Side.EDGE, EDGE_STEPS)
+        engine = self.engines.get(side)
+        steps = [entry for stage in stages for entry in engine.rows(stage).items()] if engine is not None else []
+        num_steps = sum(unit.num_units for _, unit in steps)
+        num_rows = sum(rows * unit.num_units for rows, unit in steps)
         return num_rows / num_steps if num_steps else None
 
     @property

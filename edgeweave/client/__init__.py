@@ -8,12 +8,13 @@ from edgeweave.client.client import Client
 from edgeweave.client.deltas import TokenDelta, Usage
 from edgeweave.client.mesh_state import EngineState, MeshState, SessionState
 from edgeweave.client.spans import SpanBatch
-from edgeweave.interleave.nouns import FinishReason, PlanKind, Sampling
+from edgeweave.interleave.nouns import FinishReason, Fuse, PlanKind, Sampling
 
 __all__ = [
     "Client",
     "EngineState",
     "FinishReason",
+    "Fuse",
     "MeshState",
     "PlanKind",
     "Sampling",

@@ -16,7 +16,7 @@ from edgeweave.client.deltas import TokenDelta, token_delta_of
 from edgeweave.client.mesh_state import MeshState, mesh_state_of
 from edgeweave.client.spans import SpanBatch, span_batch_of
 from edgeweave.errors import ProtocolError
-from edgeweave.interleave.nouns import GREEDY, Plan, PlanKind, Sampling
+from edgeweave.interleave.nouns import GREEDY, Fuse, Plan, PlanKind, Sampling
 from edgeweave.rpc.channels import dial
 from edgeweave.settings.common import TlsSettings
 from edgeweave.tracing.span import TRACE_BYTES, Span
@@ -105,6 +105,7 @@ class Client:
         max_prefills: int | None = None,
         max_steps: int | None = None,
         num_segments: int | None = None,
+        fuse: Fuse = Fuse.AUTO,
     ) -> Plan:
         """Replace the plan in force, without a drain, and return the new one; None keeps what `kind` implies."""
         with refused_values():
@@ -113,6 +114,7 @@ class Client:
                 max_prefills=max_prefills or 0,
                 max_steps=max_steps or 0,
                 num_segments=num_segments or 0,
+                fuse=pb.Fuse.ValueType(fuse),
             )
         try:
             response = await self._stub().SetPlan(request)

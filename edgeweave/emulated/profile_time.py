@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import sleep as sleep_s
 
 from edgeweave.clock import Clock
-from edgeweave.interleave.effects import RunHead, RunSegment, RunStep, RunTail
+from edgeweave.interleave.effects import CloudRun, EdgeRun, RunFused, RunSegment, RunStep
 from edgeweave.sim.profile import Profile
 from edgeweave.sim.unit_times import cloud_unit_us, edge_unit_us
 
@@ -35,14 +35,14 @@ class ProfileTime:
         self._late_us = 0.0
 
     @contextmanager
-    def __call__(self, effect: RunHead | RunTail | RunSegment | RunStep, begin_us: int) -> Iterator[None]:
+    def __call__(self, effect: EdgeRun | CloudRun, begin_us: int) -> Iterator[None]:
         """Run the block as the unit of `effect`. One that fails ends at once."""
         due_us = begin_us + self._unit_us(effect)
         yield
         self._sleep_until(due_us)
 
-    def _unit_us(self, effect: RunHead | RunTail | RunSegment | RunStep) -> int:
-        if isinstance(effect, RunSegment | RunStep):
+    def _unit_us(self, effect: EdgeRun | CloudRun) -> int:
+        if isinstance(effect, RunSegment | RunStep | RunFused):
             return cloud_unit_us(self._profile, effect)
         return edge_unit_us(self._profile, effect, is_centralized=self._is_centralized)
 

@@ -93,6 +93,10 @@ class EmulatedSide:
         result[mask] = computed
         return result
 
+    def join(self, parts: Sequence[Words]) -> Words:
+        """Return the hidden states of `parts`, each [tokens, words], one behind the other."""
+        return np.concatenate(parts)
+
     def _pass_layers(self, tokens: UnitTokens, digests: Words, layers: Segment) -> Words:
         """Return digests [tokens, 2] of a unit after `layers`."""
         if not layers.num_layers:

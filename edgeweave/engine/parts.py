@@ -80,6 +80,10 @@ class Part(Protocol[HiddenT]):
         """Return the hidden states of all rows, out of those of the rows that are live; zeros for the others."""
         ...
 
+    def join(self, parts: Sequence[HiddenT]) -> HiddenT:
+        """Return the hidden states of `parts`, one behind the other."""
+        ...
+
 
 class EdgePart(Part[HiddenT], Protocol):
     """Embedding, head, tail, output head and sampler."""

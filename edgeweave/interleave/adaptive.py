@@ -13,6 +13,9 @@ decode return. docs/weaving.md works out what follows.
 - **Catch up.** Prefill that only ever fills returns makes a burst of prompts wait long for first tokens, while decode
   is faster than it has to be. So a stock of half a batch of prompts is kept to cover with, and what waits beyond it is
   worked off in an eighth of the steps of a mean answer: so much of it runs for each step, due or not, up to a chunk.
+- **Fuse.** A step that rides in a chunk costs little more than the chunk: its fixed part is saved. But a chunk in which
+  rows ride does not cover a return. So prompts are cut such that each step finds a chunk to ride in, and enough of
+  prefill is left to cover.
 - **Groups.** Groups of rows go round one behind the other: more than one where the return is long against a step and
   prefill does not cover it.
 
@@ -24,13 +27,22 @@ from dataclasses import dataclass
 from enum import Enum
 
 from edgeweave.interleave.forecast import Forecast
+from edgeweave.interleave.fusing import Ride, best_ride, round_apart_us
+from edgeweave.interleave.nouns import Fuse
 
 MAX_PREFILLS = 4
+MAX_RIDE_PREFILLS = 6
+RIDE_AHEAD = 3
+"""Chunks more where rows ride: one that covers, and of either kind the next: neighbours are often of one prompt."""
 MAX_STEPS = 4
 STOCK = 0.5
 """Prompts that may wait to cover returns, as a share of a batch."""
 CATCH_UP = 0.125
 """Share of the steps of a mean answer in which what waits beyond the stock is to be through."""
+FUSE_GAIN = 1.02
+"""Rows begin to ride where a round is predicted to be at least this much faster, and ride on while it is not slower."""
+FUSE_STEPS = 8
+"""A chunk that has begun takes rows after so many parts of it: a finer value would change with every report."""
 STEPS_GAIN = 1.08
 """Another number of decode groups is used where it is predicted to be at least this much faster."""
 
@@ -57,7 +69,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What an adaptive plan is set to. `longest_layers` bounds a segment, `None`: the whole body may run in one."""
+    """What an adaptive plan is set to. `longest_layers` bounds a segment, `None`: the whole body may run in one.
+
+    With `may_fuse` rows ride in chunks, of `ride_tokens` if that is known; in one that has begun after
+    `fuse_after_layers` of it.
+    """
 
     min_segment_us: int
     fill_to_rows: int
@@ -65,20 +81,27 @@ class Values:
     longest_layers: int | None
     max_prefills: int
     max_steps: int
+    may_fuse: bool = False
+    ride_tokens: int | None = None
+    fuse_after_layers: int = 0
 
 
-def adapt(forecast: Forecast, goal: Goal) -> Values:
+def adapt(forecast: Forecast, goal: Goal, *, fuse: Fuse = Fuse.AUTO) -> Values:
     """Return what the plan is to be set to, while this is the load and these are the times."""
     longest_us = _longest_us(forecast, goal)
-    max_steps = _max_steps(forecast)
+    max_steps = _max_steps(forecast, fuse=fuse)
     fill_to_rows = _fill_to_rows(forecast, max_steps)
+    ride = _ride(forecast, longest_us, max_steps, fuse=fuse)
     return Values(
         min_segment_us=_within(_shortest_us(forecast, goal), longest_us),
         fill_to_rows=fill_to_rows,
         fill_row_us=_within(forecast.prompt_us, longest_us and longest_us / fill_to_rows),
         longest_layers=_layers_within(forecast, longest_us),
-        max_prefills=_max_prefills(forecast),
+        max_prefills=_max_prefills(forecast, ride),
         max_steps=max_steps,
+        may_fuse=fuse is Fuse.ALWAYS or ride is not None,
+        ride_tokens=ride.chunk_tokens if ride is not None else None,
+        fuse_after_layers=_layers_after(forecast, ride.from_share) if ride is not None else 0,
     )
 
 
@@ -117,17 +140,23 @@ def _longest_us(forecast: Forecast, goal: Goal) -> float | None:
     return max(1.0, goal.tpot_slo_us - forecast.measures.step_by_rows.at(forecast.queue.max_rows))
 
 
-def _max_steps(forecast: Forecast) -> int:
+def _max_steps(forecast: Forecast, *, fuse: Fuse) -> int:
     """Return how many decode groups give most: as many as now, unless others are clearly better."""
     now = forecast.queue.max_steps
     if not forecast.measures.has_steps:
         return now
-    best = max(range(1, MAX_STEPS + 1), key=lambda steps: _gives(forecast, steps))
-    return best if _gives(forecast, best) > STEPS_GAIN * _gives(forecast, now) else now
+    gives = {steps: _gives(forecast, steps, fuse) for steps in {now, *range(1, MAX_STEPS + 1)}}
+    best = max(range(1, MAX_STEPS + 1), key=lambda steps: gives[steps])
+    return best if gives[best] > STEPS_GAIN * gives[now] else now
 
 
-def _gives(forecast: Forecast, max_steps: int) -> float:
-    return forecast.rows_per_s(max_steps=max_steps, max_prefills=MAX_PREFILLS)
+def _gives(forecast: Forecast, max_steps: int, fuse: Fuse) -> float:
+    """Return the rows a second that so many groups give, apart or with rows that ride."""
+    apart = forecast.rows_per_s(max_steps=max_steps, max_prefills=MAX_PREFILLS)
+    ride = best_ride(forecast, max_steps=max_steps) if fuse is not Fuse.NEVER else None
+    if ride is None:
+        return apart
+    return max(apart, forecast.groups(max_steps) * forecast.rows(max_steps) * 1e6 / max(1.0, ride.round_us))
 
 
 def _fill_to_rows(forecast: Forecast, max_steps: int) -> int:
@@ -140,12 +169,35 @@ def _fill_to_rows(forecast: Forecast, max_steps: int) -> int:
     return most + 1 - math.floor(forecast.scarcity(max_steps) * most * return_us / whole_us) if whole_us else most + 1
 
 
-def _max_prefills(forecast: Forecast) -> int:
-    """Return how many chunks in flight keep the body fed: one, and as many as fit into the handoff of one."""
-    if forecast.chunk_us <= 0:
+def _ride(forecast: Forecast, longest_us: float | None, max_steps: int, *, fuse: Fuse) -> Ride | None:
+    """Return the ride that gives most, if it is worth it: clearly at first, then while it is not worse."""
+    if fuse is Fuse.NEVER or not forecast.measures.has_steps:
+        return None
+    longest_us = None if longest_us is None else longest_us + forecast.step_us(max_steps)
+    ride = best_ride(forecast, max_steps=max_steps, longest_us=longest_us)
+    if fuse is Fuse.ALWAYS:
+        return ride
+    least_gain = 1.0 if forecast.queue.fuses else FUSE_GAIN
+    is_worth = ride is not None and ride.round_us * least_gain <= round_apart_us(forecast, max_steps=max_steps)
+    return ride if is_worth else None
+
+
+def _layers_after(forecast: Forecast, share: float) -> int:
+    num_layers = forecast.measures.body.num_layers
+    return round(share * FUSE_STEPS) * num_layers // FUSE_STEPS
+
+
+def _max_prefills(forecast: Forecast, ride: Ride | None) -> int:
+    """Return how many chunks in flight keep the body fed: one, and as many as fit into the handoff of one.
+
+    Where rows ride, more: some cover returns, and others have to be there to ride in.
+    """
+    chunk_tokens = forecast.queue.chunk_tokens if ride is None else ride.chunk_tokens
+    chunk_us = forecast.prefill_us(chunk_tokens, chunk_tokens=chunk_tokens)
+    if chunk_us <= 0:
         return 2
-    further = math.ceil(forecast.measures.handoff_us(forecast.queue.chunk_tokens) / forecast.chunk_us)
-    return min(MAX_PREFILLS, 1 + max(1, further))
+    further = max(1, math.ceil(forecast.measures.handoff_us(chunk_tokens) / chunk_us))
+    return min(MAX_PREFILLS, 1 + further) if ride is None else min(MAX_RIDE_PREFILLS, 1 + further + RIDE_AHEAD)
 
 
 def _within(time_us: float, longest_us: float | None) -> int:

@@ -54,14 +54,23 @@ class _Space:
     """What is left of the limits of one chunk."""
 
     limits: Limits
+    most_tokens: int | None = None
     num_tokens: int = 0
     num_rows: int = 0
     size: int = LARGE_SIZE
     is_closed: bool = False
 
     def has_room(self, num_tokens: int) -> bool:
-        fits = self.num_tokens + num_tokens <= self.limits.prefill_budget
+        fits = self.num_tokens + num_tokens <= (self.most_tokens or self.limits.prefill_budget)
         return not self.is_closed and fits and self.num_rows < self.limits.max_prefill_batch_size
+
+    def part_of(self, num_tokens: int) -> int:
+        """Return how many of the tokens that are left of a prompt go into one chunk."""
+        most = self.limits.chunk_tokens
+        if self.most_tokens is None:
+            return min(num_tokens, most)
+        num_parts = -(-num_tokens // min(most, self.most_tokens))
+        return -(-num_tokens // num_parts)
 
     def add(self, num_tokens: int, *, prompt_tokens: int) -> None:
         self.num_tokens += num_tokens
@@ -82,14 +91,16 @@ def form_chunk(
     num_slots: int,
     may_admit: bool,
     limits: Limits,
+    most_tokens: int | None = None,
 ) -> Draft:
     """Return the next chunk: first what is open, then what may be admitted, both in order.
 
     `num_slots` is how many more sequences may run; with `may_admit` false nothing new is opened. A request that does
     not fit stops the forming, so that nobody overtakes it; only long prompts are set aside for a chunk of their own.
-    No more of either is looked at than that takes.
+    No more of either is looked at than that takes. With `most_tokens` the chunk holds no more, and prompts are cut
+    evenly to fit.
     """
-    space = _Space(limits)
+    space = _Space(limits, most_tokens)
     continued = _continue(prefilling, space)
     if not may_admit:
         return Draft(continued)
@@ -99,7 +110,7 @@ def form_chunk(
 def _continue(prefilling: Iterable[Prefilling], space: _Space) -> tuple[DraftRow, ...]:
     rows: list[DraftRow] = []
     for index, piece in enumerate(prefilling):
-        stop = min(piece.stop, piece.start + space.limits.chunk_tokens)
+        stop = piece.start + space.part_of(piece.stop - piece.start)
         is_long = piece.stop >= space.limits.long_prompt_tokens
         if not space.has_room(stop - piece.start) or (rows and is_long):
             break
@@ -118,7 +129,7 @@ def _admit(waiting: Iterable[Waiting], space: _Space, *, accounts: Accounts, num
             if begins_with_open:
                 break  # set aside behind open work it could be overtaken for ever
             continue
-        stop = min(num_tokens, space.limits.chunk_tokens)
+        stop = space.part_of(num_tokens)
         if len(rows) >= num_slots or not space.has_room(stop) or not _fits(request, planned, accounts):
             break
         planned.append(request.need)

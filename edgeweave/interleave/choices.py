@@ -12,18 +12,20 @@ from edgeweave.interleave.nouns import Plan, PlanKind
 
 
 class Work(Enum):
-    """The two kinds of work in the cloud: a prefill segment or the body of a decode step."""
+    """The kinds of work in the cloud: a prefill segment, the body of a decode step, or both in one."""
 
     PREFILL = "prefill"
     DECODE = "decode"
+    FUSED = "fused"
 
 
 class EdgeWork(Enum):
-    """The three classes of work on the edge."""
+    """The classes of work on the edge; the last is a turnaround and a head in one, where the edge holds all layers."""
 
     TURNAROUND = "turnaround"
     TAIL = "tail"
     HEAD = "head"
+    FUSED = "fused"
 
 
 class Issue(Enum):
@@ -47,7 +49,8 @@ class CloudView:
     `last` and `before_last` are the two units that ran most recently. `decode_due_us` is when the next decode step
     is expected, `None` when none is on its way. `prefill_run_us` is how long prefill has run since it last yielded.
     `decode_rows` counts the sequences that are through their prefill: those of the step that is ready, and those that
-    will join one.
+    will join one. `ride_layers` and `step_layers` are layers that are over: of the chunk that rows would
+    ride in, and of the step.
     """
 
     now_us: int
@@ -58,6 +61,8 @@ class CloudView:
     decode_due_us: int | None = None
     prefill_run_us: int = 0
     decode_rows: int = 0
+    ride_layers: int = 0
+    step_layers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +81,34 @@ class EdgeView:
 def next_unit(view: CloudView, plan: Plan) -> Work | Wait | None:
     """Return what the cloud runs next (L16, L17, L18).
 
-    Both ready: the kind that did not run last, prefill on a cold start; but prefill yields only once it had its turn,
-    the shortest segment of the plan or longer while the batch is to be filled. Fixed plans set neither, so that they
-    yield at each cut. Only decode ready: decode; what is still on its way holds nothing back. Only prefill ready: the
-    next segment, but after a pair decode, segment first give decode its chance: wait until it is due, if that is within
-    the grace of the plan.
+    Both ready: both in one, where the plan lets rows ride. Else the kind that did not run last, prefill on a cold
+    start; but prefill yields only once it had its turn, the shortest segment of the plan or longer while the batch is
+    to be filled. Fixed plans set neither, so that they yield at each cut. Only decode ready: decode; what is still on
+    its way holds nothing back. Only prefill ready: the next segment, but after a pair decode, segment first give decode
+    its chance: wait until it is due, if that is within the grace of the plan.
     """
     if view.prefill_ready and view.decode_ready:
-        may_yield = view.last is Work.PREFILL and view.prefill_run_us >= prefill_turn_us(view.decode_rows, plan)
-        return Work.DECODE if may_yield else Work.PREFILL
+        return _of_both(view, plan)
     if view.decode_ready:
         return Work.DECODE
     if view.prefill_ready:
         return _grace(view, plan) or Work.PREFILL
     return None
+
+
+def rides(view: CloudView, plan: Plan) -> bool:
+    """Return whether the step that is ready rides in the chunk that is: alone up to where that is, then with it."""
+    both_ready = view.prefill_ready and view.decode_ready
+    takes_rows = not view.ride_layers or view.ride_layers >= plan.fuse_after_layers
+    return plan.may_fuse and both_ready and takes_rows and view.step_layers <= view.ride_layers
+
+
+def _of_both(view: CloudView, plan: Plan) -> Work:
+    if rides(view, plan):
+        return Work.FUSED if view.step_layers == view.ride_layers else Work.DECODE
+    had_turn = view.last is not Work.DECODE and view.last is not None
+    may_yield = had_turn and view.prefill_run_us >= prefill_turn_us(view.decode_rows, plan)
+    return Work.DECODE if may_yield or view.step_layers else Work.PREFILL
 
 
 def prefill_turn_us(decode_rows: int, plan: Plan) -> int:
@@ -111,8 +130,11 @@ def next_edge_unit(view: EdgeView, plan: Plan) -> EdgeWork | None:
 
     A turnaround goes first, since a whole decode group waits for it. Then, with more than one chunk in flight, the
     head of the next chunk before the tail of the one before, so that the cloud has it in time; else the tail first.
-    An edge that holds all layers shares its time between decode and prefill instead, as the cloud does.
+    An edge that holds all layers shares its time between decode and prefill instead, as the cloud does; or a
+    turnaround takes the next head with it, once the tails are through, whose rows join its step.
     """
+    if view.holds_body and plan.may_fuse and view.turnaround_ready and (view.tail_ready or view.head_ready):
+        return EdgeWork.TAIL if view.tail_ready else EdgeWork.FUSED
     if view.holds_body and (view.tail_ready or view.head_ready) and not _may_turn(view, plan):
         return EdgeWork.TAIL if view.tail_ready else EdgeWork.HEAD
     if view.turnaround_ready:

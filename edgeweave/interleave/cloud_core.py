@@ -9,14 +9,17 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from edgeweave.errors import ProtocolError
-from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit, prefill_turn_us
+from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit, prefill_turn_us, rides
 from edgeweave.interleave.cloud_sequences import CloudSequence, CloudSequences
-from edgeweave.interleave.cloud_work import CloudChunk, CloudChunks, CloudSteps, CloudUnit
+from edgeweave.interleave.cloud_unit import CloudUnit
+from edgeweave.interleave.cloud_work import CloudChunk, CloudChunks, CloudStep, CloudSteps
 from edgeweave.interleave.effects import (
     CloudEffect,
+    CloudRun,
     DropUnit,
     FrameArrived,
     FreeKv,
+    RunFused,
     RunSegment,
     RunStep,
     SendFailure,
@@ -106,11 +109,12 @@ class CloudCore:
         if not isinstance(choice, Work):
             self._note_wait(choice, now_us)
             return []
-        arriving = self.chunks.next_ready() if choice is Work.PREFILL else self.steps.next_ready()
-        effect, ending = self._begin_segment(now_us) if choice is Work.PREFILL else self._begin_step()
-        self.ledger.begin_unit(now_us=now_us, ending=ending)
+        chunk, step = self._chunk_for(choice), self.steps.next_ready()
+        self.ledger.begin_unit(now_us=now_us, ending=self._ending(choice, chunk, step))
         self._grace_from_us = None
-        self._unit = CloudUnit(choice, effect, view, self.plan.plan, arriving.complete_us if arriving else None)
+        effect = self._begin(choice, view, chunk, step)
+        ready_us = [arriving.complete_us if arriving is not None else None for arriving in (chunk, step)]
+        self._unit = CloudUnit(choice, effect, view, self.plan.plan, self.body, *ready_us)
         return [effect]
 
     def wake_us(self, *, now_us: int) -> int | None:
@@ -183,16 +187,27 @@ class CloudCore:
     # ---- choosing
 
     def _view(self, now_us: int) -> CloudView:
+        ride, step = self._ride(), self.steps.next_ready()
         return CloudView(
             now_us=now_us,
-            prefill_ready=self.chunks.next_ready() is not None,
-            decode_ready=self.steps.next_ready() is not None,
+            prefill_ready=ride is not None,
+            decode_ready=step is not None,
             last=self._last,
             before_last=self._before_last,
             decode_due_us=self._decode_due_us,
             prefill_run_us=self._prefill_run_us,
             decode_rows=self._decode_rows(),
+            ride_layers=ride.num_layers_run if ride is not None else 0,
+            step_layers=step.num_layers_run if step is not None else 0,
         )
+
+    def _ride(self) -> CloudChunk | None:
+        """Return the chunk that the step which is ready would ride in, or rides in once it has begun."""
+        step = self.steps.next_ready()
+        return self.chunks.next_ready() if step is not None and step.num_layers_run else self.chunks.next_ride()
+
+    def _chunk_for(self, choice: Work) -> CloudChunk | None:
+        return self.chunks.next_ready() if choice is Work.PREFILL else self._ride()
 
     @property
     def _decode_due_us(self) -> int | None:
@@ -210,19 +225,34 @@ class CloudCore:
         elif self._grace_from_us is None:
             self._grace_from_us = now_us
 
-    def _begin_segment(self, now_us: int) -> tuple[RunSegment, Ending]:
-        chunk = self.chunks.next_ready()
-        if chunk is None:
-            raise ProtocolError("no chunk is ready")
-        live = self.book.live(chunk.task.rows)
-        self.num_skipped += live.count(False)
-        if not chunk.has_begun:
-            self.book.advance(chunk.task.rows, live)
+    def _ending(self, choice: Work, chunk: CloudChunk | None, step: CloudStep | None) -> Ending:
+        """Return what a bubble before this unit was: a wait for hidden states, for those that came last."""
+        if chunk is None or choice is Work.DECODE or (choice is Work.FUSED and _came_last(step, chunk)):
+            sent_us = step.first_sent_us if step is not None else 0
+            arrival_us = self._trips.clean_arrival_us(Lane.DECODE, sent_us=sent_us)
+            return Ending(BubbleCause.AWAIT_DECODE_HIDDEN, None, arrival_us, self._grace_from_us)
         arrival_us = self._trips.clean_arrival_us(Lane.PREFILL, sent_us=chunk.first_sent_us)
         # While a step is on its way, the scheduler owes nothing: only without one is the time before its task its own.
         announced_us = chunk.announced_us if self._decode_due_us is None else None
-        ending = Ending(BubbleCause.AWAIT_PREFILL_HIDDEN, announced_us, arrival_us, self._grace_from_us)
-        return RunSegment(chunk.task, self._next_piece(chunk, now_us), live), ending
+        return Ending(BubbleCause.AWAIT_PREFILL_HIDDEN, announced_us, arrival_us, self._grace_from_us)
+
+    def _begin(self, choice: Work, view: CloudView, chunk: CloudChunk | None, step: CloudStep | None) -> CloudRun:
+        if chunk is not None and choice is Work.PREFILL:
+            return self._begin_segment(chunk, self._next_piece(chunk, view.now_us))
+        if step is not None and choice is Work.DECODE:
+            stop = chunk.next_layer if chunk is not None and rides(view, self.plan) else self.body.stop
+            return self._begin_step(step, stop=stop)
+        if chunk is None or step is None:
+            raise ProtocolError(f"{choice.value} was chosen and is not ready")
+        segment = self._begin_segment(chunk, chunk.body_left)
+        return RunFused(segment, self._begin_step(step, stop=self.body.stop))
+
+    def _begin_segment(self, chunk: CloudChunk, segment: Segment) -> RunSegment:
+        live = self.book.live(chunk.task.rows)
+        self.num_skipped += live.count(False)
+        if not chunk.num_layers_run:
+            self.book.advance(chunk.task.rows, live)
+        return RunSegment(chunk.task, segment, live)
 
     def _next_piece(self, chunk: CloudChunk, now_us: int) -> Segment:
         """Return the layers to run without yielding: the cut of a fixed plan, or as many as the plan's time takes.
@@ -242,18 +272,14 @@ class CloudCore:
         num_layers = math.ceil(run_us / layer_us) if layer_us else 1
         return Segment(left.start, min(left.stop, left.start + max(1, num_layers)))
 
-    def _begin_step(self) -> tuple[RunStep, Ending]:
-        step = self.steps.next_ready()
-        if step is None:
-            raise ProtocolError("no step is ready")
-        if self._dues_us:
-            self._dues_us.popleft()
+    def _begin_step(self, step: CloudStep, *, stop: int) -> RunStep:
         live = self.book.live(step.task.rows)
         self.num_skipped += live.count(False)
-        self.book.advance(step.task.rows, live)
-        arrival_us = self._trips.clean_arrival_us(Lane.DECODE, sent_us=step.first_sent_us)
-        ending = Ending(BubbleCause.AWAIT_DECODE_HIDDEN, None, arrival_us, self._grace_from_us)
-        return RunStep(step.task, self.body, live), ending
+        if not step.num_layers_run:
+            self.book.advance(step.task.rows, live)
+            if self._dues_us:
+                self._dues_us.popleft()
+        return RunStep(step.task, Segment(self.body.start + step.num_layers_run, stop), live)
 
     # ---- ends of units
 
@@ -264,17 +290,19 @@ class CloudCore:
         begin_us = self.ledger.since_us
         self.ledger.end_unit(now_us=now_us, ran=unit.ran(begin_us=begin_us, end_us=now_us))
         self._before_last, self._last = self._last, unit.work
-        if isinstance(unit.effect, RunStep):
-            self._prefill_run_us = 0
-            effects = self._end_step(unit.effect, event, now_us)
-        else:
-            self._prefill_run_us += now_us - begin_us
-            effects = self._end_segment(unit.effect, event, now_us, ran_us=now_us - begin_us)
+        self._prefill_run_us = self._prefill_run_us + now_us - begin_us if unit.work is Work.PREFILL else 0
+        if isinstance(unit.effect, RunSegment):
+            self._note_layers(unit.effect, ran_us=now_us - begin_us)
+        effects = self._end_segment(unit.segment, event, now_us) if unit.segment is not None else []
+        effects += self._end_step(unit.step, event, now_us) if unit.step is not None else []
         deferred, self._deferred = self._deferred, []
         return [*effects, *(effect for release in deferred for effect in self._release(release, now_us))]
 
     def _end_step(self, effect: RunStep, event: UnitEnded, now_us: int) -> list[CloudEffect]:
         number, rows = effect.step.step, effect.step.rows
+        if event.failure is None and effect.layers.stop < self.body.stop:
+            self.steps.open[number].num_layers_run += effect.layers.num_layers
+            return []  # the rest rides in the chunk that is there
         self.inside_us += self.steps.open.pop(number).inside_us(now_us=now_us)
         self.book.start_decode(rows)
         if any(effect.live):
@@ -285,14 +313,24 @@ class CloudCore:
             return [SendFailure(Lane.DECODE, number, self.book.fail(rows, effect.live), event.failure)]
         return [SendResult(Lane.DECODE, number, rows, effect.live)]
 
-    def _end_segment(self, effect: RunSegment, event: UnitEnded, now_us: int, *, ran_us: int) -> list[CloudEffect]:
+    def _note_layers(self, effect: RunSegment, *, ran_us: int) -> None:
+        """Learn what layers of prefill take from a segment that ran by itself."""
+        chunk = self.chunks.open[effect.chunk.chunk]
+        chunk.layer_us = ran_us / effect.segment.num_layers
+        self._layer_token_us = chunk.layer_us / chunk.num_rows
+
+    def _end_segment(self, effect: RunSegment, event: UnitEnded, now_us: int) -> list[CloudEffect]:
         number, rows = effect.chunk.chunk, effect.chunk.rows
         chunk = self.chunks.open[number]
-        chunk.end_segment(effect.segment, ran_us=ran_us)
-        self._layer_token_us = chunk.layer_us / chunk.num_rows
+        chunk.next_layer = effect.segment.stop
         if event.failure is None and not chunk.is_done:
             return []
         self.inside_us += self.chunks.open.pop(number).inside_us(now_us=now_us)
         if event.failure is not None:
             return [SendFailure(Lane.PREFILL, number, self.book.fail(rows, effect.live), event.failure)]
         return [SendResult(Lane.PREFILL, number, rows, effect.live)]
+
+
+def _came_last(step: CloudStep | None, chunk: CloudChunk) -> bool:
+    """Whether a step was here after the chunk that it would ride in."""
+    return step is not None and (step.complete_us or 0) >= (chunk.complete_us or 0)

@@ -1,4 +1,4 @@
-"""The work that is open in the cloud: chunks and steps whose frames arrive, and the unit that runs.
+"""The work that is open in the cloud: chunks and steps whose frames arrive.
 
 Knows how far each has come, and which frames are early or stale. Does not know sequences, and decides nothing.
 """
@@ -6,9 +6,8 @@ Knows how far each has come, and which frames are early or stale. Does not know 
 from dataclasses import dataclass, field
 
 from edgeweave.errors import ProtocolError
-from edgeweave.interleave.choices import CloudView, Work
-from edgeweave.interleave.effects import FrameArrived, RunSegment, RunStep
-from edgeweave.interleave.nouns import Chunk, Row, Segment, Stage, StepRows, UnitRan, count_tokens
+from edgeweave.interleave.effects import FrameArrived
+from edgeweave.interleave.nouns import Chunk, Row, Segment, StepRows
 from edgeweave.interleave.plans import MAX_IN_FLIGHT
 
 
@@ -49,9 +48,14 @@ class CloudChunk(Arriving):
         self.layer_us = 0.0
 
     @property
-    def has_begun(self) -> bool:
-        """Whether any layer of its body ran."""
-        return self.next_layer > self.task.segments[0].start
+    def num_layers_run(self) -> int:
+        """Layers of its body that ran."""
+        return self.next_layer - self.task.segments[0].start
+
+    @property
+    def sequences(self) -> frozenset[int]:
+        """Sequences that have a row in it."""
+        return frozenset([row.sequence for row in self.task.rows])
 
     @property
     def is_done(self) -> bool:
@@ -64,20 +68,21 @@ class CloudChunk(Arriving):
         segment = next(each for each in self.task.segments if each.stop > self.next_layer)
         return Segment(self.next_layer, segment.stop)
 
-    def end_segment(self, segment: Segment, *, ran_us: int) -> None:
-        """Layers of the body ran."""
-        self.next_layer = segment.stop
-        self.layer_us = ran_us / segment.num_layers
+    @property
+    def body_left(self) -> Segment:
+        """What is left of its body."""
+        return Segment(self.next_layer, self.task.segments[-1].stop)
 
 
 class CloudStep(Arriving):
-    """A step that arrives; its first frame named its rows."""
+    """A step that arrives; its first frame named its rows. `num_layers_run` of its body ran."""
 
-    __slots__ = ("task",)
+    __slots__ = ("num_layers_run", "task")
 
     def __init__(self, task: StepRows) -> None:
         super().__init__(task.num_tokens)
         self.task = task
+        self.num_layers_run = 0
 
 
 @dataclass(slots=True)
@@ -118,6 +123,23 @@ class CloudChunks:
         chunk = next(iter(self.open.values()), None)
         return chunk if chunk is not None and chunk.complete_us is not None else None
 
+    def next_ride(self) -> CloudChunk | None:
+        """Return the chunk that rows of a step would ride in: one that has not begun before the one that has.
+
+        It may overtake only chunks of other sequences, so that the tokens of each sequence keep their order.
+        """
+        first, *others = self.open.values() if self.open else (None,)
+        if first is None or first.complete_us is None:
+            return None
+        if not first.num_layers_run:
+            return first
+        before = set(first.sequences)
+        for chunk in others:
+            if chunk.complete_us is not None and before.isdisjoint(chunk.sequences):
+                return chunk
+            before |= chunk.sequences
+        return first
+
 
 @dataclass(slots=True)
 class CloudSteps:
@@ -151,48 +173,3 @@ class CloudSteps:
             raise ProtocolError(f"step {frame.unit} came while {len(self.open)} steps are here")
         self._highest = frame.unit
         self.open[frame.unit] = CloudStep(task)
-
-
-@dataclass(frozen=True, slots=True)
-class CloudUnit:
-    """The unit that runs now: what was chosen, and from which view."""
-
-    work: Work
-    effect: RunSegment | RunStep
-    view: CloudView
-    plan: int
-    ready_us: int | None = None
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows of the unit, skipped ones too."""
-        return self.effect.chunk.rows if isinstance(self.effect, RunSegment) else self.effect.step.rows
-
-    @property
-    def layers(self) -> Segment:
-        """Layers that the unit runs."""
-        return self.effect.segment if isinstance(self.effect, RunSegment) else self.effect.body
-
-    def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
-        """Return the report of this unit."""
-        effect = self.effect
-        live_rows = [row for row, is_live in zip(self.rows, effect.live, strict=True) if is_live]
-        return UnitRan(
-            stage=Stage.SEGMENT if isinstance(effect, RunSegment) else Stage.STEP,
-            start=self.layers.start,
-            stop=self.layers.stop,
-            begin_us=begin_us,
-            end_us=end_us,
-            prefill_ready=self.view.prefill_ready,
-            decode_ready=self.view.decode_ready,
-            num_rows=len(live_rows),
-            num_tokens=count_tokens(live_rows),
-            plan=self.plan,
-            chunk=effect.chunk.chunk if isinstance(effect, RunSegment) else None,
-            step=effect.step.step if isinstance(effect, RunStep) else None,
-            num_skipped=len(self.rows) - len(live_rows),
-            decode_due_us=self.view.decode_due_us,
-            prefill_run_us=self.view.prefill_run_us,
-            decode_rows=self.view.decode_rows,
-            ready_us=self.ready_us,
-        )

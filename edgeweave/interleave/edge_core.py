@@ -24,6 +24,7 @@ from edgeweave.interleave.effects import (
     EdgeEffect,
     FrameArrived,
     FreeKv,
+    RunFusedHead,
     RunHead,
     RunTail,
     SendPiece,
@@ -42,6 +43,7 @@ from edgeweave.interleave.nouns import (
     Plan,
     Released,
     ReleaseSequences,
+    Row,
     Stage,
     StepDone,
     Timeline,
@@ -124,7 +126,7 @@ class EdgeCore:
             return []
         self._unit = EdgeUnit(work, view, self.plan.plan)
         self.ledger.begin_unit(now_us=now_us, ending=self._ending(work))
-        if work is EdgeWork.TURNAROUND:
+        if work in (EdgeWork.TURNAROUND, EdgeWork.FUSED):
             return self._begin_turnaround(self._unit, now_us)
         return self._begin_head(self._unit) if work is EdgeWork.HEAD else self._begin_tail(self._unit)
 
@@ -181,13 +183,16 @@ class EdgeCore:
         head = self.chunks.next_head()
         return EdgeView(
             turnaround_ready=self.steps.first_back() is not None or self._may_launch(),
-            tail_ready=self.chunks.next_tail() is not None,
+            tail_ready=self._next_tail() is not None,
             head_ready=head is not None and (head.is_away or may_start_head(self._mesh(), self.plan)),
             holds_body=self.holds_body,
             last=self._last,
             prefill_run_us=self._prefill_run_us,
             decode_rows=self._decode_rows() if self.holds_body else 0,
         )
+
+    def _next_tail(self) -> EdgeChunk | None:
+        return self.chunks.next_tail(may_overtake=self.plan.may_fuse)
 
     def _decode_rows(self) -> int:
         """Return how many sequences are through their prefill."""
@@ -207,11 +212,11 @@ class EdgeCore:
 
     def _ending(self, work: EdgeWork) -> Ending:
         """Return what a bubble before this unit was: a wait for hidden states, or for something to do."""
-        back = self.steps.first_back() if work is EdgeWork.TURNAROUND else None
+        back = self.steps.first_back() if work in (EdgeWork.TURNAROUND, EdgeWork.FUSED) else None
         if back is not None:
             arrival_us = self._trips.clean_arrival_us(Lane.DECODE, sent_us=back.far_sent_us)
             return Ending(BubbleCause.AWAIT_DECODE_HIDDEN, clean_arrival_us=arrival_us)
-        chunk = self.chunks.next_tail() if work is EdgeWork.TAIL else None
+        chunk = self._next_tail() if work is EdgeWork.TAIL else None
         if chunk is not None:
             arrival_us = self._trips.clean_arrival_us(Lane.PREFILL, sent_us=chunk.far_sent_us)
             return Ending(BubbleCause.AWAIT_PREFILL_HIDDEN, clean_arrival_us=arrival_us)
@@ -220,6 +225,9 @@ class EdgeCore:
     # ---- prefill
 
     def _begin_head(self, unit: EdgeUnit) -> list[EdgeEffect]:
+        return [self._head(unit)]
+
+    def _head(self, unit: EdgeUnit) -> RunHead:
         chunk = self.chunks.next_head()
         if chunk is None:
             raise ProtocolError("no head is ready")
@@ -229,10 +237,10 @@ class EdgeCore:
         self.book.advance_heads(piece.rows, unit.live)
         tokens = self.book.token_ids(piece.rows, unit.live)
         span = (piece.start, piece.stop, chunk.num_rows)
-        return [RunHead(Lane.PREFILL, chunk.number, piece.rows, unit.live, tokens, *span)]
+        return RunHead(Lane.PREFILL, chunk.number, piece.rows, unit.live, tokens, *span)
 
     def _begin_tail(self, unit: EdgeUnit) -> list[EdgeEffect]:
-        chunk = self.chunks.next_tail()
+        chunk = self._next_tail()
         if chunk is None:
             raise ProtocolError("no tail is ready")
         piece = self._begin_piece(unit, chunk, start=chunk.tailed)
@@ -242,11 +250,11 @@ class EdgeCore:
     def _begin_piece(self, unit: EdgeUnit, chunk: EdgeChunk, *, start: int) -> Piece:
         unit.chunk, unit.piece = chunk, chunk.piece(start, max_tokens=self.piece_tokens)
         unit.live = self.book.live(unit.piece.rows)
-        self._count_skipped(unit)
+        self._count_skipped(unit, unit.piece.rows)
         return unit.piece
 
-    def _count_skipped(self, unit: EdgeUnit) -> None:
-        unit.num_skipped += unit.live.count(False)
+    def _count_skipped(self, unit: EdgeUnit, rows: tuple[Row, ...]) -> None:
+        unit.skip(rows)
         self.num_skipped += unit.live.count(False)
 
     def _end_piece(self, unit: EdgeUnit, chunk: EdgeChunk, event: UnitEnded, now_us: int) -> list[EdgeEffect]:
@@ -276,7 +284,7 @@ class EdgeCore:
         if step is None:
             return self._launch(unit, now_us)
         unit.back, unit.live = step, self.book.live(step.task.rows)
-        self._count_skipped(unit)
+        self._count_skipped(unit, step.task.rows)
         if not any(unit.live):
             return self._end_step_tail(unit, step, UnitEnded(), now_us)
         rows = step.task.rows
@@ -294,10 +302,15 @@ class EdgeCore:
         return [DropUnit(Lane.DECODE, step.number), *self._launch(unit, now_us)]
 
     def _launch(self, unit: EdgeUnit, now_us: int) -> list[EdgeEffect]:
-        """Send the next step off, if one may leave; the turnaround ends with its head."""
+        """Send the next step off, if one may leave; the turnaround ends with its head, and with a chunk's if fused."""
         unit.tail_us = now_us - self.ledger.since_us
-        if not self._may_launch():
-            return self._end_turnaround(unit, now_us)
+        step = self._step_head(unit) if self._may_launch() else None
+        if unit.work is EdgeWork.FUSED:
+            piece = self._head(unit)
+            return [piece if step is None else RunFusedHead(piece, step)]
+        return [step] if step is not None else self._end_turnaround(unit, now_us)
+
+    def _step_head(self, unit: EdgeUnit) -> RunHead:
         rows = self.book.next_rows(
             rows_away=self.steps.rows_away(), max_steps=self.plan.max_steps, max_rows=self.plan.max_batch_size
         )
@@ -307,7 +320,14 @@ class EdgeCore:
         tokens = self.book.token_ids(rows, live)
         self.book.advance_heads(rows, live)
         num_rows = unit.next.num_rows
-        return [RunHead(Lane.DECODE, unit.next.number, rows, live, tokens, 0, num_rows, num_rows)]
+        return RunHead(Lane.DECODE, unit.next.number, rows, live, tokens, 0, num_rows, num_rows)
+
+    def _end_fused(self, unit: EdgeUnit, chunk: EdgeChunk, event: UnitEnded, now_us: int) -> list[EdgeEffect]:
+        """Both parts of a fused unit end, well or not."""
+        effects = self._end_piece(unit, chunk, event, now_us)
+        if unit.next is None:
+            return [*effects, *self._end_turnaround(unit, now_us)]
+        return [*effects, *self._end_step_head(unit, unit.next, event, now_us)]
 
     def _end_step_head(self, unit: EdgeUnit, step: EdgeStep, event: UnitEnded, now_us: int) -> list[EdgeEffect]:
         if event.failure is not None:
@@ -336,6 +356,8 @@ class EdgeCore:
         if unit is None:
             raise ProtocolError("a unit ended and none was open")
         unit.sampling_us += event.sampling_us
+        if unit.chunk is not None and unit.work is EdgeWork.FUSED:
+            return self._end_fused(unit, unit.chunk, event, now_us)
         if unit.chunk is not None:
             return [*self._end_piece(unit, unit.chunk, event, now_us), *self._end_unit(unit, now_us)]
         if unit.next is not None:
@@ -349,7 +371,8 @@ class EdgeCore:
         self.ledger.end_unit(now_us=now_us, ran=unit.ran(begin_us=begin_us, end_us=now_us))
         self._unit = None
         self._last = unit.work
-        self._prefill_run_us = 0 if unit.work is EdgeWork.TURNAROUND else self._prefill_run_us + now_us - begin_us
+        is_prefill = unit.work in (EdgeWork.HEAD, EdgeWork.TAIL)
+        self._prefill_run_us = self._prefill_run_us + now_us - begin_us if is_prefill else 0
         self._set_open(now_us)
         deferred, self._deferred = self._deferred, []
         return [effect for release in deferred for effect in self._release(release, now_us)]

@@ -5,6 +5,7 @@ Knows how far each chunk and step has come. Does not know sequences, and decides
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.effects import FrameArrived
@@ -126,10 +127,10 @@ class EdgeChunks:
         """Return the first chunk whose head is not done."""
         return next((chunk for chunk in self.open.values() if not chunk.head_is_done), None)
 
-    def next_tail(self) -> EdgeChunk | None:
-        """Return the first chunk, if all of it is back."""
-        chunk = next(iter(self.open.values()), None)
-        return chunk if chunk is not None and chunk.returned_us is not None else None
+    def next_tail(self, *, may_overtake: bool) -> EdgeChunk | None:
+        """Return the first chunk, if all of it is back; one in which rows rode may have overtaken it."""
+        chunks = self.open.values() if may_overtake else islice(self.open.values(), 1)
+        return next((chunk for chunk in chunks if chunk.returned_us is not None), None)
 
     def is_any_away(self) -> bool:
         """Whether any chunk is between its head and its tail."""

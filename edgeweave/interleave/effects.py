@@ -72,11 +72,19 @@ class RunSegment:
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
-    """Run the whole body for a step."""
+    """Run body layers for a step: all of them, or what is left, or those up to a chunk that it then rides in."""
 
     step: StepRows
-    body: Segment
+    layers: Segment
     live: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFused:
+    """Run what is left of the body for a chunk and a step together."""
+
+    chunk: RunSegment
+    step: RunStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +125,14 @@ class RunHead:
     row_start: int
     row_stop: int
     num_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFusedHead:
+    """Run the head, which is all layers here, for a piece of a chunk and for a step together."""
+
+    piece: RunHead
+    step: RunHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +194,8 @@ class Tell:
     message: ChunkDone | StepDone | Released | UnitFailed
 
 
-CloudEffect = RunSegment | RunStep | SendResult | SendFailure | FreeKv | DropUnit | Tell
-EdgeEffect = RunHead | RunTail | SendPiece | FreeKv | DropUnit | Tell
-RUNS = (RunSegment, RunStep, RunHead, RunTail)
+CloudRun = RunSegment | RunStep | RunFused
+EdgeRun = RunHead | RunTail | RunFusedHead
+CloudEffect = CloudRun | SendResult | SendFailure | FreeKv | DropUnit | Tell
+EdgeEffect = EdgeRun | SendPiece | FreeKv | DropUnit | Tell
+RUNS = (RunSegment, RunStep, RunFused, RunHead, RunTail, RunFusedHead)

@@ -19,7 +19,8 @@ class Queue:
     `open_requests` wait, are prefilled or decode; they have `prompt_tokens` in all and may generate `output_tokens`.
     `decode_rows` of them are through their prefill.
     `waiting_tokens` are not through the body yet. A chunk has `chunk_tokens`. A step holds up to `max_rows`;
-    `max_steps` and `max_prefills` are in flight now.
+    `max_steps` and `max_prefills` are in flight now. A chunk holds at most `most_tokens` of a prompt; `fuses` says
+    whether rows ride in chunks now.
     """
 
     open_requests: int
@@ -31,6 +32,8 @@ class Queue:
     max_rows: int
     max_steps: int
     max_prefills: int
+    most_tokens: int | None = None
+    fuses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,26 @@ class Forecast:
 
         Before one has ended, what those that are open may ask at most.
         """
+        if self.queue.fuses:  # chunks are cut to be ridden in, and would not be if none were
+            return self.prefill_us(self.prompt_per_row, chunk_tokens=self.whole_tokens)
+        return self._prefill_us(self.prompt_per_row)
+
+    @property
+    def prompt_per_row(self) -> float:
+        """Tokens of prompts that belong to each row of a step."""
         expected = self.queue.prompt_tokens / max(1, self.queue.output_tokens)
-        ratio = self.measures.prompt_per_output or expected
-        return self._prefill_us(ratio)
+        return self.measures.prompt_per_output or expected
+
+    @property
+    def whole_tokens(self) -> int:
+        """Tokens of a chunk that is not cut to be ridden in: a whole prompt, as far as one fits."""
+        if self.queue.most_tokens is None:
+            return max(1, self.queue.chunk_tokens)
+        return max(1, self.queue.chunk_tokens, min(self.queue.most_tokens, round(self._prompt_tokens)))
+
+    def prefill_us(self, num_tokens: float, *, chunk_tokens: int) -> float:
+        """Return the time of the body for `num_tokens`, in chunks of `chunk_tokens`."""
+        return self.measures.prefill_us(num_tokens, chunk_tokens=chunk_tokens)
 
     def rows_per_s(self, *, max_steps: int, max_prefills: int) -> float:
         """Return how many rows a second go through the body, with the prefill that belongs to them.
@@ -80,8 +100,8 @@ class Forecast:
         A round is every group once. It lasts as long as the body works, or as a step and its return, or as prefill
         needs to come: `max_prefills` chunks each time that one has gone through the body and the next has come.
         """
-        rows = min(self._groups(max_steps) * self._rows(max_steps), max(1, self._steppable))
-        away_us = self._step_us(max_steps) + self.measures.decode_return_us
+        rows = min(self.groups(max_steps) * self.rows(max_steps), max(1, self._steppable))
+        away_us = self.step_us(max_steps) + self.measures.decode_return_us
         handoff_us = self.measures.handoff_us(self.queue.chunk_tokens)
         come_us = rows * self.prefill_per_row_us * (self.chunk_us + handoff_us) / max(1.0, max_prefills * self.chunk_us)
         round_us = max(self._busy_us(max_steps), away_us, come_us)
@@ -91,7 +111,7 @@ class Forecast:
         """Return how scarce other work is during a decode return: 0 where it is ample, to 1."""
         if self.measures.decode_return_us <= 0:
             return 0.0
-        covered = (self._busy_us(max_steps) - self._step_us(max_steps)) / self.measures.decode_return_us
+        covered = (self._busy_us(max_steps) - self.step_us(max_steps)) / self.measures.decode_return_us
         return min(1.0, max(0.0, (AMPLE - covered) / (AMPLE - SCARCE)))
 
     @property
@@ -108,18 +128,19 @@ class Forecast:
         """Requests that could be in a step, if there were places: all but as many as chunks in flight hold."""
         return max(self.queue.decode_rows, self.queue.open_requests - self.queue.max_prefills)
 
-    def _groups(self, max_steps: int) -> int:
+    def groups(self, max_steps: int) -> int:
         """Groups that have a row."""
         return max(1, min(max_steps, self._steppable))
 
-    def _rows(self, max_steps: int) -> int:
+    def rows(self, max_steps: int) -> int:
         """Rows of each step when what is through its prefill is shared among the groups."""
-        share = math.ceil(self._steppable / self._groups(max_steps))
+        share = math.ceil(self._steppable / self.groups(max_steps))
         return max(1, min(self.queue.max_rows, share))
 
-    def _step_us(self, max_steps: int) -> float:
-        return self.measures.step_by_rows.at(self._rows(max_steps))
+    def step_us(self, max_steps: int) -> float:
+        """Return the time of one group's step."""
+        return self.measures.step_by_rows.at(self.rows(max_steps))
 
     def _busy_us(self, max_steps: int) -> float:
         """Work of the body in a round."""
-        return self._groups(max_steps) * (self._step_us(max_steps) + self._rows(max_steps) * self.prefill_per_row_us)
+        return self.groups(max_steps) * (self.step_us(max_steps) + self.rows(max_steps) * self.prefill_per_row_us)

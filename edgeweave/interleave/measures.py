@@ -10,6 +10,8 @@ from edgeweave.interleave.curve import OUTLIER, Curve, Line
 from edgeweave.interleave.nouns import Segment, Stage, StepDone, Timeline, UnitRan
 from edgeweave.interleave.round_trips import RoundTrips
 
+LEAST_SHARE = 0.25
+"""Of a step that ran in parts, one with this share of the layers says what the whole takes."""
 MEMORY = 64
 """The mix of prompts and outputs is that of about the last 64 requests."""
 
@@ -19,7 +21,8 @@ class Measures:
     """The measured times of one session, in microseconds.
 
     Where the edge holds all layers (`holds_body`) its own units are those of the body, a layer being the whole model.
-    `chunk_tokens` are those of a chunk lately, `_prompt_tokens` and `_output_tokens` those of requests that ended.
+    Fused units are measured apart, by what they take beside prefill of as many tokens. `chunk_tokens` are those of a
+    chunk lately, `_prompt_tokens` and `_output_tokens` those of requests that ended.
     """
 
     body: Segment
@@ -34,6 +37,7 @@ class Measures:
     _prompt_tokens: float = 0.0
     _output_tokens: float = 0.0
     _ended: float = 0.0
+    _fused_ratio: float = 0.0
 
     @property
     def are_known(self) -> bool:
@@ -98,16 +102,48 @@ class Measures:
         per_chunk = self.layer_by_tokens.at(max(1, chunk_tokens)) * max(1, self.body.num_layers)
         return per_chunk * num_tokens / max(1, chunk_tokens)
 
+    def fused_us(self, chunk_tokens: int, *, num_rows: int) -> float:
+        """Return the time of the whole body for a chunk and a step together.
+
+        As much as for so many tokens of prefill, and no less than for the step, by what such units took beside that.
+        """
+        num_layers = max(1, self.body.num_layers)
+        return self._fused_layer_us(chunk_tokens + num_rows, num_rows) * num_layers * (self._fused_ratio or 1.0)
+
+    def _fused_layer_us(self, num_tokens: int, num_rows: int) -> float:
+        step_layer_us = self.step_by_rows.at(num_rows) / max(1, self.body.num_layers)
+        return max(self.layer_by_tokens.at(num_tokens), step_layer_us)
+
+    def _take_fused(self, ran: UnitRan, num_layers: int) -> None:
+        expected_us = self._fused_layer_us(ran.num_tokens, ran.step_part.num_rows) * num_layers
+        if self.layer_by_tokens.is_known and expected_us > 0:
+            self._fused_ratio = _moved(self._fused_ratio, (ran.end_us - ran.begin_us - ran.tail_us) / expected_us)
+
     def _take(self, ran: UnitRan) -> None:
-        prefill, step = (Stage.HEAD, Stage.TURNAROUND) if self.holds_body else (Stage.SEGMENT, Stage.STEP)
+        if not ran.num_tokens:
+            return
         took_us = ran.end_us - ran.begin_us
-        if ran.stage is prefill and ran.num_tokens:
-            num_layers = 1 if self.holds_body else ran.stop - ran.start
-            self.layer_by_tokens.observe(ran.num_tokens, took_us / num_layers)
-        elif ran.stage is step and ran.num_rows:
-            self.step_by_rows.observe(ran.num_rows, took_us)
-            if ran.step is not None:
-                self.trips.take_inside(ran.step, took_us)
+        num_layers = 1 if self.holds_body else ran.stop - ran.start
+        match ran.stage:
+            case Stage.HEAD if self.holds_body:
+                self.layer_by_tokens.observe(ran.num_tokens, took_us)
+            case Stage.SEGMENT:
+                self.layer_by_tokens.observe(ran.num_tokens, took_us / num_layers)
+            case Stage.TURNAROUND if self.holds_body:
+                self.step_by_rows.observe(ran.num_rows, took_us)
+            case Stage.STEP | Stage.BOARDING:
+                self._take_step_part(ran, num_layers)
+            case Stage.FUSED_SEGMENT | Stage.FUSED_HEAD:
+                self._take_fused(ran, num_layers)
+        step = ran.step_part.step
+        if step is not None and ran.stage in (Stage.STEP, Stage.BOARDING, Stage.FUSED_SEGMENT):
+            self.trips.take_inside(step, took_us, is_over=ran.stop == self.body.stop)
+
+    def _take_step_part(self, ran: UnitRan, num_layers: int) -> None:
+        """Take a step, or a part of one that rode in a chunk for the rest."""
+        share = num_layers / max(num_layers, self.body.num_layers)
+        if share >= LEAST_SHARE:
+            self.step_by_rows.observe(ran.num_rows, (ran.end_us - ran.begin_us) / share)
 
 
 def _moved(mean: float, seen: float) -> float:

@@ -26,6 +26,17 @@ class Stage(IntEnum):
     TAIL = 3
     STEP = 4
     TURNAROUND = 5
+    FUSED_SEGMENT = 6
+    FUSED_HEAD = 7
+    BOARDING = 8
+
+
+class Fuse(IntEnum):
+    """Whether rows of a step may ride in prefill: where that is predicted to pay, not at all, or whenever both wait."""
+
+    AUTO = 1
+    NEVER = 2
+    ALWAYS = 3
 
 
 class BubbleCause(IntEnum):
@@ -124,6 +135,9 @@ class Plan:
 
     While fewer than `fill_to_rows` sequences are through their prefill, a step waits for prefill that is ready, at most
     `fill_row_us` for each that is missing.
+
+    With `may_fuse` the rows of a step that is ready ride in a chunk that is: in one that has not begun, or in one of
+    which `fuse_after_layers` ran, after they ran through the same layers alone.
     """
 
     plan: int
@@ -138,6 +152,7 @@ class Plan:
     may_fuse: bool = False
     fill_to_rows: int = 0
     fill_row_us: int = 0
+    fuse_after_layers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +244,16 @@ class UnitFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Rider:
+    """The step in a fused unit: what `step` and `ready_us` are in a unit that is not, and how many of its rows ran."""
+
+    step: int | None
+    num_rows: int
+    num_tokens: int
+    ready_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class UnitRan:
     """One unit that an engine ran; exactly one of `chunk` and `step` is set.
 
@@ -236,6 +261,11 @@ class UnitRan:
     the engine's clock. The two flags say what was ready when the unit was chosen. `ready_us` is when all that it works
     on was here, `None` where nothing had to come. A turnaround begins with the tail of `step` for `tail_us`, if that
     came back, and ends with the head of `next_step`, if one left; the last `sampling_us` of a tail drew tokens.
+
+    A fused unit is that of `chunk`, and `rider` is the step whose rows ran with it; counts are those of both. One at
+    the edge is a turnaround that ends with a piece of a head and the head of `next_step`, together. A boarding runs a
+    step up to the layer of the chunk that it then rides in. `ride_layers` and `step_layers` are layers that
+    were over when it was chosen: of the chunk that rows would ride in, and of the step that was ready.
     """
 
     stage: Stage
@@ -259,6 +289,14 @@ class UnitRan:
     next_step: int | None = None
     tail_us: int = 0
     sampling_us: int = 0
+    rider: Rider | None = None
+    ride_layers: int = 0
+    step_layers: int = 0
+
+    @property
+    def step_part(self) -> Rider:
+        """The step of it: the rider of a fused unit, else all that ran."""
+        return self.rider or Rider(self.step, self.num_rows, self.num_tokens, self.ready_us)
 
 
 @dataclass(frozen=True, slots=True)

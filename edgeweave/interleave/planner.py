@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from edgeweave.interleave.adaptive import Goal, Values, adapt, balanced_segments
 from edgeweave.interleave.forecast import Forecast, Queue
+from edgeweave.interleave.fusing import best_ride
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import Plan, PlanKind, Segment
 from edgeweave.interleave.plan_change import PlanChange
@@ -86,6 +87,15 @@ class Planner:
         longest = self.values.longest_layers if self.values is not None else None
         return cut_evenly(body, num_segments=-(-body.num_layers // longest) if longest else 1)
 
+    def ride_tokens(self, *, num_decoding: int) -> int | None:
+        """Return how many tokens a chunk holds so that rows ride in it; `None`: as many as it may.
+
+        While less than half a step's rows decode, prompts go through as fast as they can.
+        """
+        if self.values is None or not self.plan.may_fuse or 2 * num_decoding < self.limits.max_batch_size:
+            return None
+        return self.values.ride_tokens
+
     def _is_due(self, session: Session, now_us: int) -> bool:
         """Whether the interval is over, or enough was measured for the first time."""
         is_first = self.plan.kind is PlanKind.ADAPTIVE and self.values is None and session.measures.are_known
@@ -102,7 +112,7 @@ class Planner:
         self._num_segments = balanced_segments(forecast) or self._num_segments
         if self.plan.kind is not PlanKind.ADAPTIVE or not session.measures.are_known:
             return with_decode_return(self.plan, number=number, decode_return_us=decode_return_us)
-        self.values = adapt(forecast, self.goal)
+        self.values = adapt(forecast, self.goal, fuse=self.wanted.fuse)
         plan = with_values(self.plan, self.values, number=number, decode_return_us=decode_return_us)
         return self._as_wanted(plan, session)
 
@@ -124,7 +134,7 @@ def _differs(plan: Plan, before: Plan) -> bool:
 
 
 def _counts(plan: Plan) -> tuple[int, ...]:
-    return (plan.max_prefills, plan.max_steps, plan.fill_to_rows)
+    return (plan.max_prefills, plan.max_steps, plan.fill_to_rows, plan.may_fuse, plan.fuse_after_layers)
 
 
 def _times_us(plan: Plan) -> tuple[int, ...]:
@@ -134,4 +144,7 @@ def _times_us(plan: Plan) -> tuple[int, ...]:
 def _rows_per_s(forecast: Forecast, plan: Plan) -> float:
     if not forecast.measures.has_steps:
         return 0.0
+    if plan.may_fuse and (ride := best_ride(forecast, max_steps=plan.max_steps)) is not None:
+        rows = forecast.groups(plan.max_steps) * forecast.rows(plan.max_steps)
+        return rows * 1e6 / max(1.0, ride.round_us)
     return forecast.rows_per_s(max_steps=plan.max_steps, max_prefills=plan.max_prefills)

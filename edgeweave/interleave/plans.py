@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from edgeweave.errors import InvalidRequestError
 from edgeweave.interleave.adaptive import Values
-from edgeweave.interleave.nouns import Plan, PlanKind, Segment
+from edgeweave.interleave.nouns import Fuse, Plan, PlanKind, Segment
 
 PLAN_NAMES: dict[str, PlanKind] = {
     "serial": PlanKind.SERIAL,
@@ -29,6 +29,7 @@ class PlanRequest:
     max_prefills: int | None = None
     max_steps: int | None = None
     num_segments: int | None = None
+    fuse: Fuse = Fuse.AUTO
 
 
 def kind_named(name: str) -> PlanKind:
@@ -52,6 +53,10 @@ def make_plan(request: PlanRequest, *, number: int, max_batch_size: int, max_gra
     max_steps = request.max_steps or 1
     if request.kind is PlanKind.SERIAL and (max_prefills, max_steps) != (1, 1):
         raise InvalidRequestError("plan serial keeps one unit away: max_prefills and max_steps must be 1")
+    if request.kind is PlanKind.SERIAL and request.fuse is Fuse.ALWAYS:
+        raise InvalidRequestError(
+            "plan serial keeps one unit away: no rows can ride in prefill, so fuse cannot be always"
+        )
     if max(max_prefills, max_steps) > MAX_IN_FLIGHT or min(max_prefills, max_steps) < 1:
         raise InvalidRequestError(
             f"max_prefills {max_prefills} and max_steps {max_steps} must be between 1 and {MAX_IN_FLIGHT}"
@@ -64,6 +69,7 @@ def make_plan(request: PlanRequest, *, number: int, max_batch_size: int, max_gra
         max_batch_size=max_batch_size,
         next_head_first=max_prefills > 1,
         max_grace_us=max_grace_us,
+        may_fuse=request.fuse is Fuse.ALWAYS,
     )
 
 
@@ -87,6 +93,8 @@ def with_values(plan: Plan, values: Values, *, number: int, decode_return_us: in
         fill_row_us=values.fill_row_us,
         decode_return_us=decode_return_us,
         max_grace_us=0,
+        may_fuse=values.may_fuse,
+        fuse_after_layers=values.fuse_after_layers,
     )
 
 

@@ -10,8 +10,18 @@ from edgeweave.errors import ProtocolError
 from edgeweave.interleave.choices import CloudView, EdgeView, EdgeWork, Work, next_edge_unit, next_unit
 from edgeweave.interleave.nouns import Plan, Stage, UnitRan
 
-_EDGE_WORK = {Stage.HEAD: EdgeWork.HEAD, Stage.TAIL: EdgeWork.TAIL, Stage.TURNAROUND: EdgeWork.TURNAROUND}
-_CLOUD_WORK = {Stage.SEGMENT: Work.PREFILL, Stage.STEP: Work.DECODE}
+_EDGE_WORK = {
+    Stage.HEAD: EdgeWork.HEAD,
+    Stage.TAIL: EdgeWork.TAIL,
+    Stage.TURNAROUND: EdgeWork.TURNAROUND,
+    Stage.FUSED_HEAD: EdgeWork.FUSED,
+}
+_CLOUD_WORK = {
+    Stage.SEGMENT: Work.PREFILL,
+    Stage.STEP: Work.DECODE,
+    Stage.BOARDING: Work.DECODE,
+    Stage.FUSED_SEGMENT: Work.FUSED,
+}
 NUM_PLANS = 256
 
 
@@ -61,6 +71,8 @@ class Replay:
             decode_due_us=ran.decode_due_us,
             prefill_run_us=ran.prefill_run_us,
             decode_rows=ran.decode_rows,
+            ride_layers=ran.ride_layers,
+            step_layers=ran.step_layers,
         )
         self.num_departures += plan is not None and next_unit(view, plan) is not work
         self._before_last, self._last = self._last, work

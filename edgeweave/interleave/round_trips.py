@@ -19,6 +19,7 @@ class RoundTrips:
     opened_us: int = 0
     _away_us: dict[int, int] = field(default_factory=dict)
     _inside_us: dict[int, int] = field(default_factory=dict)
+    _parts_us: dict[int, int] = field(default_factory=dict)
     _recent_us: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
 
     @property
@@ -31,14 +32,16 @@ class RoundTrips:
         self._away_us[step] = away_us
         self._join(step)
 
-    def take_inside(self, step: int, inside_us: int) -> None:
-        """The cloud says for how long it ran a step."""
-        self._inside_us[step] = inside_us
-        self._join(step)
+    def take_inside(self, step: int, inside_us: int, *, is_over: bool = True) -> None:
+        """The cloud says for how long it ran a step, or a part of it; the last one `is_over`."""
+        self._parts_us[step] = self._parts_us.get(step, 0) + inside_us
+        if is_over:
+            self._inside_us[step] = self._parts_us.pop(step)
+            self._join(step)
 
     def _join(self, step: int) -> None:
         if step in self._away_us and step in self._inside_us:
             self._recent_us.append(max(1, self._away_us.pop(step) - self._inside_us.pop(step)))
-        for half in (self._away_us, self._inside_us):
+        for half in (self._away_us, self._inside_us, self._parts_us):
             while len(half) > RECENT:
                 del half[next(iter(half))]  # its other half never came: the step failed

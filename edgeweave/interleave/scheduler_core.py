@@ -251,6 +251,8 @@ class SchedulerCore:
             max_rows=self.limits.max_batch_size,
             max_steps=self.plan.max_steps,
             max_prefills=self.plan.max_prefills,
+            most_tokens=self.limits.chunk_tokens,
+            fuses=self.plan.may_fuse,
         )
 
     # ---- issuing
@@ -280,6 +282,7 @@ class SchedulerCore:
             num_slots=self.limits.max_sequences(max_steps=self.plan.max_steps) - num_live,
             may_admit=not num_live or not (accounts.is_low or session.first_to_grow()),
             limits=self.limits,
+            most_tokens=self.planner.ride_tokens(num_decoding=session.num_decoding),
         )
 
     def _issue(
@@ -369,7 +372,7 @@ class SchedulerCore:
 
     def _take_failure(self, session: Session, event: UnitFailed, now_us: int) -> list[SchedulerEffect]:
         unit = f"chunk {event.chunk}" if event.chunk is not None else f"step {event.step}"
-        stage, reason = event.stage.name.lower(), event.code.name.lower().replace("_", " ")
+        stage, reason = (name.lower().replace("_", " ") for name in (event.stage.name, event.code.name))
         side = Side.CLOUD if event.stage in CLOUD_STAGES else Side.EDGE
         live = [s for s in map(session.live_sequence, event.sequences) if s is not None]
         effects: list[SchedulerEffect] = []

@@ -21,7 +21,7 @@ class UnitTotal:
 
 @dataclass(slots=True)
 class EngineTotals:
-    """Sums of one engine, in microseconds, units, rows and bytes; `units` by stage and number of rows.
+    """Sums of one engine, in microseconds, units, rows and bytes; `units` by stage and rows, of fused ones the step's.
 
     `clock_us` is the engine's clock at its last report. Up to there, what is in no sum is the open unit or bubble.
     """
@@ -52,7 +52,7 @@ class EngineTotals:
             self._add_unit(ran)
 
     def _add_unit(self, ran: UnitRan) -> None:
-        total = self.units.setdefault((ran.stage, ran.num_rows), UnitTotal())
+        total = self.units.setdefault((ran.stage, ran.step_part.num_rows), UnitTotal())
         total.num_units += 1
         total.total_us += ran.end_us - ran.begin_us
 

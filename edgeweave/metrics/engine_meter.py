@@ -21,13 +21,8 @@ class BubbleKind(Enum):
     """No unit: the last sequence was released, or the session broke."""
 
 
-_KIND_OF_STAGE = {
-    Stage.HEAD: BubbleKind.PREFILL,
-    Stage.SEGMENT: BubbleKind.PREFILL,
-    Stage.TAIL: BubbleKind.PREFILL,
-    Stage.STEP: BubbleKind.DECODE,
-    Stage.TURNAROUND: BubbleKind.DECODE,
-}
+_PREFILL_STAGES = (Stage.HEAD, Stage.SEGMENT, Stage.TAIL)
+_STEP_STAGES = (Stage.STEP, Stage.TURNAROUND, Stage.FUSED_SEGMENT, Stage.FUSED_HEAD)
 _ANY_UNIT = (BubbleKind.PREFILL, BubbleKind.DECODE)
 _KINDS_OF_CAUSE = {
     BubbleCause.GRACE: _ANY_UNIT,
@@ -75,8 +70,8 @@ class EngineMeter:
             self.busy_us += took_us
             self.num_skipped_rows += ran.num_skipped
             self._unit_times(ran.stage).observe(took_us)
-            if _KIND_OF_STAGE[ran.stage] is BubbleKind.DECODE:
-                self.step_rows.observe(ran.num_rows)
+            if ran.stage in _STEP_STAGES:
+                self.step_rows.observe(ran.step_part.num_rows)
         for kind, cause, length_us in _bubbles_of(timeline):
             self.bubbles_us[kind, cause] = self.bubbles_us.get((kind, cause), 0) + length_us
         self.idle_us += timeline.idle_us
@@ -92,9 +87,16 @@ class EngineMeter:
 
 
 def _bubbles_of(timeline: Timeline) -> Iterator[tuple[BubbleKind, BubbleCause, int]]:
-    """Yield kind, cause and length of each bubble: a unit that begins at its end ended it and what led to it."""
-    ended_by = {ran.begin_us: _KIND_OF_STAGE[ran.stage] for ran in timeline.ran}
+    """Yield kind, cause and length of each bubble: a unit that begins at its end ended it and what led to it.
+
+    A fused unit is of both kinds. Its bubble was one of decode, unless hidden states of prefill were awaited.
+    """
+    ended_by = {
+        ran.begin_us: BubbleKind.PREFILL if ran.stage in _PREFILL_STAGES else BubbleKind.DECODE for ran in timeline.ran
+    }
     for bubble in reversed(timeline.bubbles):
         kind = ended_by.get(bubble.end_us, BubbleKind.NONE)
+        if bubble.cause is BubbleCause.AWAIT_PREFILL_HIDDEN:
+            kind = BubbleKind.PREFILL
         ended_by[bubble.begin_us] = kind
         yield kind, bubble.cause, bubble.end_us - bubble.begin_us

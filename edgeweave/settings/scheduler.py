@@ -67,6 +67,11 @@ class SchedulerSettings(CommonSettings):
         default=None,
         description="segments that the body of a chunk is cut into, at least 1; none: 4",
     )
+    fuse: Literal["auto", "never", "always"] = Field(
+        default="auto",
+        description="whether rows of a decode step ride in prefill, in one pass over the weights: auto (under the "
+        "adaptive plan, where that is predicted to pay), never or always (whenever both wait)",
+    )
     max_grace_us: Annotated[int, Field(ge=0)] = Field(
         default=10_000, description="longest wait of the cloud for a decode step, in microseconds, at least 0"
     )

@@ -28,6 +28,15 @@ class Work:
         return self.body_prefill_us / self.num_steps if self.num_steps else self.body_prefill_us
 
     @property
+    def least_fused_us(self) -> float:
+        """The shortest time of the cloud if rows of steps may ride in prefill.
+
+        A pass is no shorter than the prefill in it, nor than the step in it; and a step is here or outside.
+        """
+        steps_us = self.body_us - self.body_prefill_us
+        return max(self.body_prefill_us, steps_us + self.num_steps * self.decode_return_us)
+
+    @property
     def least_bubbles_us(self) -> float:
         """Time that the cloud must idle: what prefill leaves uncovered of the decode returns."""
         return self.num_steps * max(0.0, self.decode_return_us - self.prefill_per_step_us)
@@ -36,6 +45,11 @@ class Work:
 def bound(work: Work) -> float:
     """Return the highest ratio of split to centralized throughput: W_c / (W_b + n max(0, R_D - W_p / n))."""
     return work.centralized_us / (work.body_us + work.least_bubbles_us)
+
+
+def fused_bound(work: Work) -> float:
+    """Return the same where rows may ride in prefill: W_c / max(W_p, W_b - W_p + n R_D)."""
+    return work.centralized_us / work.least_fused_us
 
 
 def decode_only_bound(

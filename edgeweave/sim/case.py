@@ -62,8 +62,12 @@ class Case:
         return simulate(self.shape(plan), self.load)
 
     def simulate_one_place(self) -> Outcome:
-        """Serve the load with all layers on one engine: the best of small, larger and whole pieces of prefill."""
-        shape = replace(self.shape(PlanRequest(PlanKind.ONE_P_ONE_D)), one_way_us=None)
-        pieces = sorted({*ONE_PLACE_PIECES, self.limits.max_prefill_tokens})
-        outcomes = [simulate(replace(shape, piece_tokens=tokens), self.load) for tokens in pieces]
+        """Serve the load with all layers on one engine: the best of some sizes of pieces, and of rows that ride."""
+        whole = self.limits.max_prefill_tokens
+        tries = [(PlanKind.ONE_P_ONE_D, tokens) for tokens in sorted({*ONE_PLACE_PIECES, whole})]
+        outcomes = [self._in_one_place(kind, tokens) for kind, tokens in (*tries, (PlanKind.ADAPTIVE, whole))]
         return max(outcomes, key=lambda outcome: outcome.tokens_per_s)
+
+    def _in_one_place(self, kind: PlanKind, piece_tokens: int) -> Outcome:
+        shape = replace(self.shape(PlanRequest(kind)), one_way_us=None, piece_tokens=piece_tokens)
+        return simulate(shape, self.load)

@@ -15,6 +15,8 @@ from edgeweave.interleave.edge_core import EdgeCore
 from edgeweave.interleave.effects import (
     DropUnit,
     FrameArrived,
+    RunFused,
+    RunFusedHead,
     RunHead,
     RunSegment,
     RunStep,
@@ -208,7 +210,7 @@ class SimMesh:
     def _carry_out_edge(self, effects: list[Any]) -> None:
         for effect in effects:
             match effect:
-                case RunHead() | RunTail():
+                case RunHead() | RunTail() | RunFusedHead():
                     tokens = (0,) * len(effect.draws) if isinstance(effect, RunTail) else ()
                     ended = UnitEnded(tokens)
                     took_us = edge_unit_us(self.shape.profile, effect, is_centralized=self.shape.centralized)
@@ -250,7 +252,7 @@ class SimMesh:
     def _carry_out_cloud(self, effects: list[Any]) -> None:
         for effect in effects:
             match effect:
-                case RunSegment() | RunStep():
+                case RunSegment() | RunStep() | RunFused():
                     took_us = cloud_unit_us(self.shape.profile, effect)
                     self.events.after(took_us, lambda: self._feed_cloud(UnitEnded()))
                 case SendResult():

@@ -24,6 +24,15 @@ class LayerTimes:
         """Return the time of `num_tokens` of prefill."""
         return self.prefill_fixed_us + self.prefill_token_us * num_tokens
 
+    def fused_us(self, num_tokens: int, num_rows: int) -> float:
+        """Return the time of `num_tokens` of prefill and a step of `num_rows` in one pass over the weights.
+
+        A row is a token of prefill more, and what it costs beside the weights in a step: its attention. It is never
+        faster than the step alone, which has to read the weights as well.
+        """
+        both_us = self.prefill_us(num_tokens + num_rows) + self.step_row_us * num_rows
+        return max(both_us, self.step_us(num_rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:

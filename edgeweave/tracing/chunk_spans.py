@@ -62,4 +62,5 @@ def _segment(ran: UnitRan, site: Site) -> SpanDraft:
 
 
 def _unit(name: str, side: Side, ran: UnitRan, site: Site) -> SpanDraft:
-    return site.part(name, side, ran, ran.start, begin_us=ran.begin_us, end_us=ran.end_us)
+    """Return the unit as a part of its chunk; the tail of a step that a fused head begins with is not."""
+    return site.part(name, side, ran, ran.start, begin_us=ran.begin_us + ran.tail_us, end_us=ran.end_us)

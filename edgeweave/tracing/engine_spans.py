@@ -20,6 +20,9 @@ NAMES = {
     Stage.TAIL: SpanName.TAIL,
     Stage.STEP: SpanName.BODY,
     Stage.TURNAROUND: SpanName.TURNAROUND,
+    Stage.FUSED_SEGMENT: SpanName.SEGMENT,
+    Stage.FUSED_HEAD: SpanName.HEAD,
+    Stage.BOARDING: SpanName.BODY,
 }
 BelongsTo = Callable[[UnitRan], tuple[SpanContext, ...]]
 """Returns the spans of requests that a unit worked for."""
@@ -108,13 +111,14 @@ class EngineTimeline:
 
 
 def _which(ran: UnitRan) -> dict[str, AttributeValue]:
-    """Return which chunk or step a unit belongs to, and which part of it ran."""
+    """Return which chunk or step, or both, a unit belongs to, and which part of it ran."""
     number: dict[str, AttributeValue] = {}
+    step = ran.step_part.step
     if ran.chunk is not None:
-        number = {Attribute.CHUNK: ran.chunk}
-    elif ran.step is not None:
-        number = {Attribute.STEP: ran.step}
-    in_layers = ran.stage in {Stage.SEGMENT, Stage.STEP}
+        number[Attribute.CHUNK] = ran.chunk
+    if step is not None:
+        number[Attribute.STEP] = step
+    in_layers = ran.stage in {Stage.SEGMENT, Stage.STEP, Stage.FUSED_SEGMENT, Stage.BOARDING}
     start, stop = (
         (Attribute.START_LAYER, Attribute.STOP_LAYER) if in_layers else (Attribute.START_ROW, Attribute.STOP_ROW)
     )

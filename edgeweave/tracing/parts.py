@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from edgeweave.interleave.nouns import Chunk, Stage, UnitRan
 
+_HEADS, _SEGMENTS = (Stage.HEAD, Stage.FUSED_HEAD), (Stage.SEGMENT, Stage.FUSED_SEGMENT)
+
 
 @dataclass(slots=True)
 class ChunkParts:
@@ -22,7 +24,12 @@ class ChunkParts:
 
     def add(self, ran: UnitRan) -> None:
         """Take a unit of this chunk."""
-        {Stage.HEAD: self.heads, Stage.SEGMENT: self.segments, Stage.TAIL: self.tails}[ran.stage].append(ran)
+        if ran.stage in _HEADS:
+            self.heads.append(ran)
+        elif ran.stage in _SEGMENTS:
+            self.segments.append(ran)
+        else:
+            self.tails.append(ran)
 
     @property
     def is_complete(self) -> bool:
@@ -38,17 +45,18 @@ class ChunkParts:
 class StepParts:
     """Units of one step: the turnaround that it left by, its body, the turnaround that it came back to.
 
-    `answered_us` is when the scheduler heard of it, `error` what failed.
+    Its body is one unit, or two where it rode in a chunk: up to the chunk's layer, and from there. `answered_us` is
+    when the scheduler heard of it, `error` what failed.
     """
 
     number: int
     launch: UnitRan | None = None
-    body: UnitRan | None = None
+    bodies: list[UnitRan] = field(default_factory=list)
     back: UnitRan | None = None
     answered_us: int | None = None
     error: str | None = None
 
     def is_complete(self, *, holds_body: bool) -> bool:
         """Whether all of it was told of; where the edge holds all layers there is no body elsewhere."""
-        has_body = holds_body or self.body is not None
+        has_body = holds_body or any(ran.stage is not Stage.BOARDING for ran in self.bodies)
         return self.answered_us is not None and self.launch is not None and self.back is not None and has_body

@@ -4,9 +4,10 @@ Knows what a step consists of, and in which order. Does not know when it is told
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Lane
+from edgeweave.interleave.nouns import Lane, Stage, UnitRan
 from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.tracing.parts import StepParts
 from edgeweave.tracing.site import Site
@@ -38,14 +39,20 @@ def step_spans(parts: StepParts, roots: Sequence[SpanContext], site: Site) -> li
     if not inside:
         return []
     begin_us, end_us = min(span.begin_us for span in inside), max(span.end_us for span in inside)
-    known = parts.back or parts.body or parts.launch
-    attributes: dict[str, AttributeValue] = {Attribute.STEP: parts.number}
-    if known is not None:
-        attributes |= {Attribute.PLAN: known.plan, Attribute.NUM_ROWS: known.num_rows}
+    known = next(ran for ran in (parts.back, *parts.bodies, parts.launch) if ran is not None)
+    attributes: dict[str, AttributeValue] = {Attribute.STEP: parts.number, Attribute.PLAN: known.plan}
+    attributes[Attribute.NUM_ROWS] = _num_rows(parts)
     step = SpanDraft(
         SpanName.STEP, Origin.SCHEDULER, begin_us, end_us, attributes, words=(parts.number,), error=parts.error
     )
     return spans_below(roots, step, inside)
+
+
+def _num_rows(parts: StepParts) -> int:
+    """Return the rows of a step. Those that a fused turnaround tells of are rows of the step that left."""
+    known = [ran for ran in (parts.back, *parts.bodies, parts.launch) if ran is not None]
+    told = [ran for ran in known if ran is not parts.back or ran.rider is None]
+    return (told or known)[0].step_part.num_rows
 
 
 def _head(parts: StepParts, site: Site) -> list[SpanDraft]:
@@ -58,13 +65,23 @@ def _head(parts: StepParts, site: Site) -> list[SpanDraft]:
 
 def _body(parts: StepParts, site: Site) -> list[SpanDraft]:
     """Return the body with the ways to and from it."""
-    launch, body, back = parts.launch, parts.body, parts.back
-    if body is None:
+    launch, bodies, back = parts.launch, parts.bodies, parts.back
+    if not bodies:
         return []
-    up = (launch.end_us if launch is not None else None, body.ready_us)
-    down = (body.end_us, back.ready_us if back is not None else None)
-    hops = site.hops(Lane.DECODE, up=up, down=down, num_tokens=body.num_tokens)
-    return [*hops, site.part(SpanName.BODY, Side.CLOUD, body, begin_us=body.begin_us, end_us=body.end_us)]
+    first, last = bodies[0], bodies[-1]
+    up = (launch.end_us if launch is not None else None, first.step_part.ready_us)
+    down = (last.end_us, back.step_part.ready_us if back is not None else None)
+    hops = site.hops(Lane.DECODE, up=up, down=down, num_tokens=first.step_part.num_tokens)
+    return [*hops, *(_part_of_body(body, site) for body in bodies)]
+
+
+def _part_of_body(body: UnitRan, site: Site) -> SpanDraft:
+    """Return the body of a step; where the step rode in a chunk, a part of it with its layers."""
+    if body.stage is Stage.STEP:
+        return site.part(SpanName.BODY, Side.CLOUD, body, begin_us=body.begin_us, end_us=body.end_us)
+    draft = site.part(SpanName.BODY, Side.CLOUD, body, body.start, begin_us=body.begin_us, end_us=body.end_us)
+    layers = {Attribute.START_LAYER: body.start, Attribute.STOP_LAYER: body.stop}
+    return replace(draft, attributes={**draft.attributes, **layers})
 
 
 def _tail(parts: StepParts, site: Site) -> list[SpanDraft]:

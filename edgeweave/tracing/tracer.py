@@ -21,6 +21,8 @@ from edgeweave.tracing.step_spans import is_traced, step_context, step_spans
 LATE_US = 2_000_000
 """So long after the end of a request the engines have told of all that they did for it: they report every second."""
 
+_BODIES = (Stage.STEP, Stage.BOARDING, Stage.FUSED_SEGMENT)
+_TURNAROUNDS = (Stage.TURNAROUND, Stage.FUSED_HEAD)
 UNANSWERED = "the session ended before it was answered"
 Sink = Callable[[Span], None]
 ValueT = TypeVar("ValueT")
@@ -133,21 +135,22 @@ class SessionTracer:
 
     def _take(self, ran: UnitRan) -> None:
         """Put a unit to those of its chunk or step."""
-        if ran.chunk is not None:
-            chunk = self._chunks.get(ran.chunk)
-            if chunk is not None:
-                chunk.add(ran)
-        elif ran.stage is Stage.STEP and ran.step is not None:
-            self._step(ran.step).body = ran
-        elif ran.stage is Stage.TURNAROUND:
+        chunk = self._chunks.get(ran.chunk) if ran.chunk is not None else None
+        if chunk is not None:
+            chunk.add(ran)
+        step = ran.step_part.step
+        if ran.stage in _BODIES and step is not None:
+            self._step(step).bodies.append(ran)
+        elif ran.stage in _TURNAROUNDS:
             self._take_turnaround(ran)
 
     def _take_turnaround(self, ran: UnitRan) -> None:
         """A turnaround ends one step and begins the next; one that only launches has no step that came back."""
         if ran.next_step is not None:
             self._step(ran.next_step).launch = ran
-        if ran.step is not None and ran.step != ran.next_step:
-            self._step(ran.step).back = ran
+        step = ran.step_part.step
+        if step is not None and step != ran.next_step:
+            self._step(step).back = ran
 
     def _step(self, number: int) -> StepParts:
         if number not in self._steps:
@@ -160,11 +163,10 @@ class SessionTracer:
         _remember(self._step_roots, number, tuple(root for root in roots if root is not None))
 
     def _belongs_to(self, ran: UnitRan) -> tuple[SpanContext, ...]:
-        if ran.chunk is not None:
-            return tuple(chunk_context(root, ran.chunk) for root in self._chunk_roots.get(ran.chunk, ()))
-        if ran.step is not None:
-            return tuple(step_context(root, ran.step) for root in self._step_roots.get(ran.step, ()))
-        return ()
+        chunk, step = ran.chunk, ran.step_part.step
+        chunks = [chunk_context(root, chunk) for root in self._chunk_roots.get(chunk, ())] if chunk is not None else []
+        steps = [step_context(root, step) for root in self._step_roots.get(step, ())] if step is not None else []
+        return (*chunks, *steps)
 
     def _counted(self, sequence: int) -> SpanContext | None:
         """Count a step of a sequence's request; return where its span belongs, if this one is traced."""
@@ -183,7 +185,7 @@ class SessionTracer:
         """Tell of what this unit completes."""
         if ran.chunk is not None and ran.chunk in self._chunks:
             self._tell_chunk(self._chunks[ran.chunk])
-        for number in {ran.step, ran.next_step}:
+        for number in {ran.step_part.step, ran.next_step}:
             if number is not None and number in self._steps:
                 self._tell_step(self._steps[number])
 
@@ -205,12 +207,14 @@ class SessionTracer:
 
     def _observe_trip(self, parts: StepParts) -> None:
         """Let the clocks learn from a step that went round."""
-        launch, body, back = parts.launch, parts.body, parts.back
-        if launch is None or body is None or back is None or body.ready_us is None or back.ready_us is None:
+        launch, bodies, back = parts.launch, parts.bodies, parts.back
+        if launch is None or not bodies or back is None:
             return
-        self.site.clocks.take_trip(
-            sent_us=launch.end_us, arrived_us=body.ready_us, answered_us=body.end_us, returned_us=back.ready_us
-        )
+        arrived_us, returned_us = bodies[0].step_part.ready_us, back.step_part.ready_us
+        if arrived_us is not None and returned_us is not None:
+            self.site.clocks.take_trip(
+                sent_us=launch.end_us, arrived_us=arrived_us, answered_us=bodies[-1].end_us, returned_us=returned_us
+            )
 
     def _end_queue(self, traced: TracedRequest, now_us: int) -> None:
         if not traced.is_queued:

@@ -97,6 +97,12 @@ class _StageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Stage.ValueType
     """The body of a decode step, in the cloud."""
     STAGE_TURNAROUND: _Stage.ValueType  # 5
     """Tail of a step, sampling, head of the next, on the edge."""
+    STAGE_FUSED_SEGMENT: _Stage.ValueType  # 6
+    """A prefill segment with the body of a step in it, in the cloud."""
+    STAGE_FUSED_HEAD: _Stage.ValueType  # 7
+    """A turnaround with a piece of a prefill head in it, on an edge that holds all layers."""
+    STAGE_BOARDING: _Stage.ValueType  # 8
+    """Body layers of a step up to those of the chunk that it then rides in, in the cloud."""
 
 class Stage(_Stage, metaclass=_StageEnumTypeWrapper):
     """Which part of the pipeline a unit belongs to."""
@@ -113,6 +119,12 @@ STAGE_STEP: Stage.ValueType  # 4
 """The body of a decode step, in the cloud."""
 STAGE_TURNAROUND: Stage.ValueType  # 5
 """Tail of a step, sampling, head of the next, on the edge."""
+STAGE_FUSED_SEGMENT: Stage.ValueType  # 6
+"""A prefill segment with the body of a step in it, in the cloud."""
+STAGE_FUSED_HEAD: Stage.ValueType  # 7
+"""A turnaround with a piece of a prefill head in it, on an edge that holds all layers."""
+STAGE_BOARDING: Stage.ValueType  # 8
+"""Body layers of a step up to those of the chunk that it then rides in, in the cloud."""
 Global___Stage: _TypeAlias = Stage  # noqa: Y015
 
 class _BubbleCause:
@@ -347,6 +359,7 @@ class Plan(_message.Message):
     MAY_FUSE_FIELD_NUMBER: _builtins.int
     FILL_TO_ROWS_FIELD_NUMBER: _builtins.int
     FILL_ROW_US_FIELD_NUMBER: _builtins.int
+    FUSE_AFTER_LAYERS_FIELD_NUMBER: _builtins.int
     plan: _builtins.int
     """Number of this plan, rising."""
     kind: Global___PlanKind.ValueType
@@ -366,11 +379,13 @@ class Plan(_message.Message):
     max_grace_us: _builtins.int
     """Longest time that the cloud waits for a decode step instead of running a segment."""
     may_fuse: _builtins.bool
-    """Whether rows of a step may ride in a prefill segment."""
+    """Whether rows of a step that is ready ride in the chunk that is ready."""
     fill_to_rows: _builtins.int
     """While fewer sequences than this are through their prefill, a step waits for prefill that is ready."""
     fill_row_us: _builtins.int
     """Longest time that it waits for each sequence that is missing."""
+    fuse_after_layers: _builtins.int
+    """Rows of a step ride in a chunk that has begun once so many of its layers ran."""
     def __init__(
         self,
         *,
@@ -386,10 +401,11 @@ class Plan(_message.Message):
         may_fuse: _builtins.bool = ...,
         fill_to_rows: _builtins.int = ...,
         fill_row_us: _builtins.int = ...,
+        fuse_after_layers: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decode_return_us", b"decode_return_us", "fill_row_us", b"fill_row_us", "fill_to_rows", b"fill_to_rows", "kind", b"kind", "max_batch_size", b"max_batch_size", "max_grace_us", b"max_grace_us", "max_prefills", b"max_prefills", "max_steps", b"max_steps", "may_fuse", b"may_fuse", "min_segment_us", b"min_segment_us", "next_head_first", b"next_head_first", "plan", b"plan"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decode_return_us", b"decode_return_us", "fill_row_us", b"fill_row_us", "fill_to_rows", b"fill_to_rows", "fuse_after_layers", b"fuse_after_layers", "kind", b"kind", "max_batch_size", b"max_batch_size", "max_grace_us", b"max_grace_us", "max_prefills", b"max_prefills", "max_steps", b"max_steps", "may_fuse", b"may_fuse", "min_segment_us", b"min_segment_us", "next_head_first", b"next_head_first", "plan", b"plan"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -527,6 +543,47 @@ class Attached(_message.Message):
 Global___Attached: _TypeAlias = Attached  # noqa: Y015
 
 @_typing.final
+class Rider(_message.Message):
+    """The step in a fused unit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEP_FIELD_NUMBER: _builtins.int
+    NUM_ROWS_FIELD_NUMBER: _builtins.int
+    NUM_TOKENS_FIELD_NUMBER: _builtins.int
+    READY_US_FIELD_NUMBER: _builtins.int
+    step: _builtins.int
+    """The step, as a unit that is not fused names it; absent where none came back and none left."""
+    num_rows: _builtins.int
+    """How many of its rows ran."""
+    num_tokens: _builtins.int
+    """Tokens of these rows."""
+    ready_us: _builtins.int
+    """When all of it was here, by the clock of this engine; absent where nothing had to come."""
+    def __init__(
+        self,
+        *,
+        step: _builtins.int | None = ...,
+        num_rows: _builtins.int = ...,
+        num_tokens: _builtins.int = ...,
+        ready_us: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ready_us", b"_ready_us", "_step", b"_step", "ready_us", b"ready_us", "step", b"step"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ready_us", b"_ready_us", "_step", b"_step", "num_rows", b"num_rows", "num_tokens", b"num_tokens", "ready_us", b"ready_us", "step", b"step"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ready_us: _TypeAlias = _typing.Literal["ready_us"]  # noqa: Y015
+    _WhichOneofArgType__ready_us: _TypeAlias = _typing.Literal["_ready_us", b"_ready_us"]  # noqa: Y015
+    _WhichOneofReturnType__step: _TypeAlias = _typing.Literal["step"]  # noqa: Y015
+    _WhichOneofArgType__step: _TypeAlias = _typing.Literal["_step", b"_step"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ready_us) -> _WhichOneofReturnType__ready_us | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__step) -> _WhichOneofReturnType__step | None: ...
+
+Global___Rider: _TypeAlias = Rider  # noqa: Y015
+
+@_typing.final
 class UnitRan(_message.Message):
     """One unit that an engine ran."""
 
@@ -553,6 +610,9 @@ class UnitRan(_message.Message):
     NEXT_STEP_FIELD_NUMBER: _builtins.int
     TAIL_US_FIELD_NUMBER: _builtins.int
     SAMPLING_US_FIELD_NUMBER: _builtins.int
+    RIDER_FIELD_NUMBER: _builtins.int
+    RIDE_LAYERS_FIELD_NUMBER: _builtins.int
+    STEP_LAYERS_FIELD_NUMBER: _builtins.int
     chunk: _builtins.int
     """A prefill chunk."""
     step: _builtins.int
@@ -595,6 +655,14 @@ class UnitRan(_message.Message):
     """Of a turnaround: how much of it, from its begin, was the tail of the step that came back, sampling included."""
     sampling_us: _builtins.int
     """How much of a tail was drawing tokens, at its end."""
+    ride_layers: _builtins.int
+    """In the cloud: layers that had run of the chunk in which a step would have ridden."""
+    step_layers: _builtins.int
+    """In the cloud: layers that had run of the step that was ready."""
+    @_builtins.property
+    def rider(self) -> Global___Rider:
+        """Of a fused unit, which is that of a chunk: the step in it. Rows and tokens count those of both."""
+
     def __init__(
         self,
         *,
@@ -619,10 +687,13 @@ class UnitRan(_message.Message):
         next_step: _builtins.int | None = ...,
         tail_us: _builtins.int = ...,
         sampling_us: _builtins.int = ...,
+        rider: Global___Rider | None = ...,
+        ride_layers: _builtins.int = ...,
+        step_layers: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "_next_step", b"_next_step", "_ready_us", b"_ready_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "next_step", b"next_step", "ready_us", b"ready_us", "step", b"step", "unit", b"unit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "_next_step", b"_next_step", "_ready_us", b"_ready_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "next_step", b"next_step", "ready_us", b"ready_us", "rider", b"rider", "step", b"step", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "_next_step", b"_next_step", "_ready_us", b"_ready_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "decode_rows", b"decode_rows", "end_us", b"end_us", "next_step", b"next_step", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "ready_us", b"ready_us", "sampling_us", b"sampling_us", "stage", b"stage", "start", b"start", "step", b"step", "stop", b"stop", "tail_ready", b"tail_ready", "tail_us", b"tail_us", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us", "_next_step", b"_next_step", "_ready_us", b"_ready_us", "begin_us", b"begin_us", "chunk", b"chunk", "decode_due_us", b"decode_due_us", "decode_ready", b"decode_ready", "decode_rows", b"decode_rows", "end_us", b"end_us", "next_step", b"next_step", "num_rows", b"num_rows", "num_skipped", b"num_skipped", "num_tokens", b"num_tokens", "plan", b"plan", "prefill_ready", b"prefill_ready", "prefill_run_us", b"prefill_run_us", "ready_us", b"ready_us", "ride_layers", b"ride_layers", "rider", b"rider", "sampling_us", b"sampling_us", "stage", b"stage", "start", b"start", "step", b"step", "step_layers", b"step_layers", "stop", b"stop", "tail_ready", b"tail_ready", "tail_us", b"tail_us", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__decode_due_us: _TypeAlias = _typing.Literal["decode_due_us"]  # noqa: Y015
     _WhichOneofArgType__decode_due_us: _TypeAlias = _typing.Literal["_decode_due_us", b"_decode_due_us"]  # noqa: Y015

@@ -26,53 +26,55 @@ from edgeweave.v1 import common_pb2 as edgeweave_dot_v1_dot_common__pb2
 from edgeweave.v1 import edge_pb2 as edgeweave_dot_v1_dot_edge__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65\x64geweave/v1/scheduler.proto\x12\x0c\x65\x64geweave.v1\x1a\x19\x65\x64geweave/v1/common.proto\x1a\x17\x65\x64geweave/v1/edge.proto\"\xc4\x01\n\x0fGenerateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x18\n\x10prompt_token_ids\x18\x02 \x03(\r\x12\x18\n\x10output_token_ids\x18\x03 \x03(\r\x12(\n\x08sampling\x18\x04 \x01(\x0b\x32\x16.edgeweave.v1.Sampling\x12\x12\n\nmax_tokens\x18\x05 \x01(\r\x12\x16\n\x0estop_token_ids\x18\x06 \x03(\r\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\x07 \x01(\r\"=\n\x05Usage\x12\x19\n\x11num_prompt_tokens\x18\x01 \x01(\r\x12\x19\n\x11num_output_tokens\x18\x02 \x01(\r\"\x8a\x01\n\x10GenerateResponse\x12\x13\n\x0b\x66irst_index\x18\x01 \x01(\r\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12*\n\x06\x66inish\x18\x03 \x01(\x0e\x32\x1a.edgeweave.v1.FinishReason\x12\"\n\x05usage\x18\x04 \x01(\x0b\x32\x13.edgeweave.v1.Usage\"u\n\x0eSetPlanRequest\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.edgeweave.v1.PlanKind\x12\x14\n\x0cmax_prefills\x18\x02 \x01(\r\x12\x11\n\tmax_steps\x18\x03 \x01(\r\x12\x14\n\x0cnum_segments\x18\x04 \x01(\r\"3\n\x0fSetPlanResponse\x12 \n\x04plan\x18\x01 \x01(\x0b\x32\x12.edgeweave.v1.Plan\"X\n\x10ReadSpansRequest\x12\x0f\n\x07last_ms\x18\x01 \x01(\r\x12\x19\n\x0ftimelines_after\x18\x02 \x01(\x04H\x00\x12\x0f\n\x05trace\x18\x03 \x01(\x0cH\x00\x42\x07\n\x05which\"D\n\x11ReadSpansResponse\x12!\n\x05spans\x18\x01 \x03(\x0b\x32\x12.edgeweave.v1.Span\x12\x0c\n\x04next\x18\x02 \x01(\x04\"\xb0\x02\n\x04Span\x12*\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x19.edgeweave.v1.SpanContext\x12)\n\x06parent\x18\x02 \x01(\x0b\x32\x19.edgeweave.v1.SpanContext\x12(\n\x06origin\x18\x03 \x01(\x0e\x32\x18.edgeweave.v1.SpanOrigin\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x10\n\x08\x62\x65gin_us\x18\x05 \x01(\x04\x12\x0e\n\x06\x65nd_us\x18\x06 \x01(\x04\x12/\n\nattributes\x18\x07 \x03(\x0b\x32\x1b.edgeweave.v1.SpanAttribute\x12(\n\x05links\x18\x08 \x03(\x0b\x32\x19.edgeweave.v1.SpanContext\x12\x12\n\x05\x65rror\x18\t \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_error\"*\n\x0bSpanContext\x12\r\n\x05trace\x18\x01 \x01(\x0c\x12\x0c\n\x04span\x18\x02 \x01(\x0c\"g\n\rSpanAttribute\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x0f\n\x05whole\x18\x03 \x01(\x03H\x00\x12\x0e\n\x04real\x18\x04 \x01(\x01H\x00\x12\x0e\n\x04\x66lag\x18\x05 \x01(\x08H\x00\x42\x07\n\x05value\"\'\n\x10WatchMeshRequest\x12\x13\n\x0binterval_ms\x18\x01 \x01(\r\"\x97\x02\n\x0b\x45ngineState\x12\x0f\n\x07\x62usy_us\x18\x01 \x01(\x04\x12(\n\x07\x62ubbles\x18\x02 \x03(\x0b\x32\x17.edgeweave.v1.BubbleSum\x12\x0f\n\x07idle_us\x18\x03 \x01(\x04\x12\x11\n\tnum_units\x18\x04 \x01(\x04\x12\x18\n\x10num_skipped_rows\x18\x05 \x01(\x04\x12\x12\n\nnum_blocks\x18\x06 \x01(\r\x12\x17\n\x0fnum_free_blocks\x18\x07 \x01(\r\x12\x16\n\x0ereceived_bytes\x18\x08 \x01(\x04\x12\x12\n\nsent_bytes\x18\t \x01(\x04\x12$\n\x05units\x18\n \x03(\x0b\x32\x15.edgeweave.v1.UnitSum\x12\x10\n\x08\x63lock_us\x18\x0b \x01(\x04\"d\n\x07UnitSum\x12\"\n\x05stage\x18\x01 \x01(\x0e\x32\x13.edgeweave.v1.Stage\x12\x10\n\x08num_rows\x18\x02 \x01(\r\x12\x11\n\tnum_units\x18\x03 \x01(\x04\x12\x10\n\x08total_us\x18\x04 \x01(\x04\"G\n\tBubbleSum\x12(\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x19.edgeweave.v1.BubbleCause\x12\x10\n\x08total_us\x18\x02 \x01(\x04\"N\n\tQuantiles\x12\x11\n\tnum_times\x18\x01 \x01(\r\x12\x0e\n\x06p50_us\x18\x02 \x01(\x04\x12\x0e\n\x06p90_us\x18\x03 \x01(\x04\x12\x0e\n\x06p99_us\x18\x04 \x01(\x04\"E\n\x06\x45ndSum\x12%\n\x03\x65nd\x18\x01 \x01(\x0e\x32\x18.edgeweave.v1.RequestEnd\x12\x14\n\x0cnum_requests\x18\x02 \x01(\x04\"\xa0\x06\n\x11WatchMeshResponse\x12)\n\x05state\x18\x01 \x01(\x0e\x32\x1a.edgeweave.v1.SessionState\x12\x0f\n\x07session\x18\x02 \x01(\x04\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12 \n\x04plan\x18\x04 \x01(\x0b\x32\x12.edgeweave.v1.Plan\x12\'\n\x04\x65\x64ge\x18\x05 \x01(\x0b\x32\x19.edgeweave.v1.EngineState\x12(\n\x05\x63loud\x18\x06 \x01(\x0b\x32\x19.edgeweave.v1.EngineState\x12\x13\n\x0bnum_waiting\x18\x07 \x01(\r\x12\x13\n\x0bnum_running\x18\x08 \x01(\r\x12\x15\n\rnum_releasing\x18\t \x01(\r\x12\x12\n\nnum_chunks\x18\n \x01(\r\x12\x17\n\x0fnum_preemptions\x18\x0b \x01(\x04\x12\x17\n\x0fnum_chunks_done\x18\x0c \x01(\x04\x12\x16\n\x0enum_steps_done\x18\r \x01(\x04\x12\x16\n\x0enum_departures\x18\x0e \x01(\x04\x12\x0e\n\x06rtt_us\x18\x0f \x01(\r\x12\x1b\n\x13prefill_bytes_per_s\x18\x10 \x01(\x04\x12\x12\n\noutside_us\x18\x11 \x01(\x04\x12\x14\n\x0chidden_share\x18\x12 \x01(\x01\x12\x19\n\x11num_output_tokens\x18\x13 \x01(\x04\x12\x13\n\x0bmax_seq_len\x18\x14 \x01(\r\x12\x10\n\x08\x63lock_us\x18\x15 \x01(\x04\x12\x14\n\x0cnum_decoding\x18\x16 \x01(\r\x12\x1a\n\x12num_prefill_tokens\x18\x17 \x01(\x04\x12\x10\n\x08steps_us\x18\x18 \x01(\x04\x12+\n\nqueue_time\x18\x19 \x01(\x0b\x32\x17.edgeweave.v1.Quantiles\x12\x34\n\x13time_to_first_token\x18\x1a \x01(\x0b\x32\x17.edgeweave.v1.Quantiles\x12/\n\x0etime_per_token\x18\x1b \x01(\x0b\x32\x17.edgeweave.v1.Quantiles\x12\"\n\x04\x65nds\x18\x1c \x03(\x0b\x32\x14.edgeweave.v1.EndSum*\x87\x01\n\nSpanOrigin\x12\x1b\n\x17SPAN_ORIGIN_UNSPECIFIED\x10\x00\x12\x19\n\x15SPAN_ORIGIN_SCHEDULER\x10\x01\x12\x14\n\x10SPAN_ORIGIN_EDGE\x10\x02\x12\x15\n\x11SPAN_ORIGIN_CLOUD\x10\x03\x12\x14\n\x10SPAN_ORIGIN_LINK\x10\x04*\xd3\x01\n\nRequestEnd\x12\x1b\n\x17REQUEST_END_UNSPECIFIED\x10\x00\x12\x14\n\x10REQUEST_END_STOP\x10\x01\x12\x16\n\x12REQUEST_END_LENGTH\x10\x02\x12\x19\n\x15REQUEST_END_CANCELLED\x10\x03\x12\x18\n\x14REQUEST_END_DEADLINE\x10\x04\x12\x16\n\x12REQUEST_END_FAILED\x10\x05\x12\x14\n\x10REQUEST_END_LOST\x10\x06\x12\x17\n\x13REQUEST_END_REFUSED\x10\x07*\x98\x01\n\x0cSessionState\x12\x1d\n\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12SESSION_STATE_DOWN\x10\x01\x12\x1c\n\x18SESSION_STATE_CONNECTING\x10\x02\x12\x17\n\x13SESSION_STATE_READY\x10\x03\x12\x1a\n\x16SESSION_STATE_DRAINING\x10\x04\x32\xc7\x02\n\x10SchedulerService\x12K\n\x08Generate\x12\x1d.edgeweave.v1.GenerateRequest\x1a\x1e.edgeweave.v1.GenerateResponse0\x01\x12\x46\n\x07SetPlan\x12\x1c.edgeweave.v1.SetPlanRequest\x1a\x1d.edgeweave.v1.SetPlanResponse\x12N\n\tWatchMesh\x12\x1e.edgeweave.v1.WatchMeshRequest\x1a\x1f.edgeweave.v1.WatchMeshResponse0\x01\x12N\n\tReadSpans\x12\x1e.edgeweave.v1.ReadSpansRequest\x1a\x1f.edgeweave.v1.ReadSpansResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65\x64geweave/v1/scheduler.proto\x12\x0c\x65\x64geweave.v1\x1a\x19\x65\x64geweave/v1/common.proto\x1a\x17\x65\x64geweave/v1/edge.proto\"\xc4\x01\n\x0fGenerateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x18\n\x10prompt_token_ids\x18\x02 \x03(\r\x12\x18\n\x10output_token_ids\x18\x03 \x03(\r\x12(\n\x08sampling\x18\x04 \x01(\x0b\x32\x16.edgeweave.v1.Sampling\x12\x12\n\nmax_tokens\x18\x05 \x01(\r\x12\x16\n\x0estop_token_ids\x18\x06 \x03(\r\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\x07 \x01(\r\"=\n\x05Usage\x12\x19\n\x11num_prompt_tokens\x18\x01 \x01(\r\x12\x19\n\x11num_output_tokens\x18\x02 \x01(\r\"\x8a\x01\n\x10GenerateResponse\x12\x13\n\x0b\x66irst_index\x18\x01 \x01(\r\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12*\n\x06\x66inish\x18\x03 \x01(\x0e\x32\x1a.edgeweave.v1.FinishReason\x12\"\n\x05usage\x18\x04 \x01(\x0b\x32\x13.edgeweave.v1.Usage\"\x97\x01\n\x0eSetPlanRequest\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.edgeweave.v1.PlanKind\x12\x14\n\x0cmax_prefills\x18\x02 \x01(\r\x12\x11\n\tmax_steps\x18\x03 \x01(\r\x12\x14\n\x0cnum_segments\x18\x04 \x01(\r\x12 \n\x04\x66use\x18\x05 \x01(\x0e\x32\x12.edgeweave.v1.Fuse\"3\n\x0fSetPlanResponse\x12 \n\x04plan\x18\x01 \x01(\x0b\x32\x12.edgeweave.v1.Plan\"X\n\x10ReadSpansRequest\x12\x0f\n\x07last_ms\x18\x01 \x01(\r\x12\x19\n\x0ftimelines_after\x18\x02 \x01(\x04H\x00\x12\x0f\n\x05trace\x18\x03 \x01(\x0cH\x00\x42\x07\n\x05which\"D\n\x11ReadSpansResponse\x12!\n\x05spans\x18\x01 \x03(\x0b\x32\x12.edgeweave.v1.Span\x12\x0c\n\x04next\x18\x02 \x01(\x04\"\xb0\x02\n\x04Span\x12*\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x19.edgeweave.v1.SpanContext\x12)\n\x06parent\x18\x02 \x01(\x0b\x32\x19.edgeweave.v1.SpanContext\x12(\n\x06origin\x18\x03 \x01(\x0e\x32\x18.edgeweave.v1.SpanOrigin\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x10\n\x08\x62\x65gin_us\x18\x05 \x01(\x04\x12\x0e\n\x06\x65nd_us\x18\x06 \x01(\x04\x12/\n\nattributes\x18\x07 \x03(\x0b\x32\x1b.edgeweave.v1.SpanAttribute\x12(\n\x05links\x18\x08 \x03(\x0b\x32\x19.edgeweave.v1.SpanContext\x12\x12\n\x05\x65rror\x18\t \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_error\"*\n\x0bSpanContext\x12\r\n\x05trace\x18\x01 \x01(\x0c\x12\x0c\n\x04span\x18\x02 \x01(\x0c\"g\n\rSpanAttribute\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x0f\n\x05whole\x18\x03 \x01(\x03H\x00\x12\x0e\n\x04real\x18\x04 \x01(\x01H\x00\x12\x0e\n\x04\x66lag\x18\x05 \x01(\x08H\x00\x42\x07\n\x05value\"\'\n\x10WatchMeshRequest\x12\x13\n\x0binterval_ms\x18\x01 \x01(\r\"\x97\x02\n\x0b\x45ngineState\x12\x0f\n\x07\x62usy_us\x18\x01 \x01(\x04\x12(\n\x07\x62ubbles\x18\x02 \x03(\x0b\x32\x17.edgeweave.v1.BubbleSum\x12\x0f\n\x07idle_us\x18\x03 \x01(\x04\x12\x11\n\tnum_units\x18\x04 \x01(\x04\x12\x18\n\x10num_skipped_rows\x18\x05 \x01(\x04\x12\x12\n\nnum_blocks\x18\x06 \x01(\r\x12\x17\n\x0fnum_free_blocks\x18\x07 \x01(\r\x12\x16\n\x0ereceived_bytes\x18\x08 \x01(\x04\x12\x12\n\nsent_bytes\x18\t \x01(\x04\x12$\n\x05units\x18\n \x03(\x0b\x32\x15.edgeweave.v1.UnitSum\x12\x10\n\x08\x63lock_us\x18\x0b \x01(\x04\"d\n\x07UnitSum\x12\"\n\x05stage\x18\x01 \x01(\x0e\x32\x13.edgeweave.v1.Stage\x12\x10\n\x08num_rows\x18\x02 \x01(\r\x12\x11\n\tnum_units\x18\x03 \x01(\x04\x12\x10\n\x08total_us\x18\x04 \x01(\x04\"G\n\tBubbleSum\x12(\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32\x19.edgeweave.v1.BubbleCause\x12\x10\n\x08total_us\x18\x02 \x01(\x04\"N\n\tQuantiles\x12\x11\n\tnum_times\x18\x01 \x01(\r\x12\x0e\n\x06p50_us\x18\x02 \x01(\x04\x12\x0e\n\x06p90_us\x18\x03 \x01(\x04\x12\x0e\n\x06p99_us\x18\x04 \x01(\x04\"E\n\x06\x45ndSum\x12%\n\x03\x65nd\x18\x01 \x01(\x0e\x32\x18.edgeweave.v1.RequestEnd\x12\x14\n\x0cnum_requests\x18\x02 \x01(\x04\"\xa0\x06\n\x11WatchMeshResponse\x12)\n\x05state\x18\x01 \x01(\x0e\x32\x1a.edgeweave.v1.SessionState\x12\x0f\n\x07session\x18\x02 \x01(\x04\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12 \n\x04plan\x18\x04 \x01(\x0b\x32\x12.edgeweave.v1.Plan\x12\'\n\x04\x65\x64ge\x18\x05 \x01(\x0b\x32\x19.edgeweave.v1.EngineState\x12(\n\x05\x63loud\x18\x06 \x01(\x0b\x32\x19.edgeweave.v1.EngineState\x12\x13\n\x0bnum_waiting\x18\x07 \x01(\r\x12\x13\n\x0bnum_running\x18\x08 \x01(\r\x12\x15\n\rnum_releasing\x18\t \x01(\r\x12\x12\n\nnum_chunks\x18\n \x01(\r\x12\x17\n\x0fnum_preemptions\x18\x0b \x01(\x04\x12\x17\n\x0fnum_chunks_done\x18\x0c \x01(\x04\x12\x16\n\x0enum_steps_done\x18\r \x01(\x04\x12\x16\n\x0enum_departures\x18\x0e \x01(\x04\x12\x0e\n\x06rtt_us\x18\x0f \x01(\r\x12\x1b\n\x13prefill_bytes_per_s\x18\x10 \x01(\x04\x12\x12\n\noutside_us\x18\x11 \x01(\x04\x12\x14\n\x0chidden_share\x18\x12 \x01(\x01\x12\x19\n\x11num_output_tokens\x18\x13 \x01(\x04\x12\x13\n\x0bmax_seq_len\x18\x14 \x01(\r\x12\x10\n\x08\x63lock_us\x18\x15 \x01(\x04\x12\x14\n\x0cnum_decoding\x18\x16 \x01(\r\x12\x1a\n\x12num_prefill_tokens\x18\x17 \x01(\x04\x12\x10\n\x08steps_us\x18\x18 \x01(\x04\x12+\n\nqueue_time\x18\x19 \x01(\x0b\x32\x17.edgeweave.v1.Quantiles\x12\x34\n\x13time_to_first_token\x18\x1a \x01(\x0b\x32\x17.edgeweave.v1.Quantiles\x12/\n\x0etime_per_token\x18\x1b \x01(\x0b\x32\x17.edgeweave.v1.Quantiles\x12\"\n\x04\x65nds\x18\x1c \x03(\x0b\x32\x14.edgeweave.v1.EndSum*L\n\x04\x46use\x12\x14\n\x10\x46USE_UNSPECIFIED\x10\x00\x12\r\n\tFUSE_AUTO\x10\x01\x12\x0e\n\nFUSE_NEVER\x10\x02\x12\x0f\n\x0b\x46USE_ALWAYS\x10\x03*\x87\x01\n\nSpanOrigin\x12\x1b\n\x17SPAN_ORIGIN_UNSPECIFIED\x10\x00\x12\x19\n\x15SPAN_ORIGIN_SCHEDULER\x10\x01\x12\x14\n\x10SPAN_ORIGIN_EDGE\x10\x02\x12\x15\n\x11SPAN_ORIGIN_CLOUD\x10\x03\x12\x14\n\x10SPAN_ORIGIN_LINK\x10\x04*\xd3\x01\n\nRequestEnd\x12\x1b\n\x17REQUEST_END_UNSPECIFIED\x10\x00\x12\x14\n\x10REQUEST_END_STOP\x10\x01\x12\x16\n\x12REQUEST_END_LENGTH\x10\x02\x12\x19\n\x15REQUEST_END_CANCELLED\x10\x03\x12\x18\n\x14REQUEST_END_DEADLINE\x10\x04\x12\x16\n\x12REQUEST_END_FAILED\x10\x05\x12\x14\n\x10REQUEST_END_LOST\x10\x06\x12\x17\n\x13REQUEST_END_REFUSED\x10\x07*\x98\x01\n\x0cSessionState\x12\x1d\n\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12SESSION_STATE_DOWN\x10\x01\x12\x1c\n\x18SESSION_STATE_CONNECTING\x10\x02\x12\x17\n\x13SESSION_STATE_READY\x10\x03\x12\x1a\n\x16SESSION_STATE_DRAINING\x10\x04\x32\xc7\x02\n\x10SchedulerService\x12K\n\x08Generate\x12\x1d.edgeweave.v1.GenerateRequest\x1a\x1e.edgeweave.v1.GenerateResponse0\x01\x12\x46\n\x07SetPlan\x12\x1c.edgeweave.v1.SetPlanRequest\x1a\x1d.edgeweave.v1.SetPlanResponse\x12N\n\tWatchMesh\x12\x1e.edgeweave.v1.WatchMeshRequest\x1a\x1f.edgeweave.v1.WatchMeshResponse0\x01\x12N\n\tReadSpans\x12\x1e.edgeweave.v1.ReadSpansRequest\x1a\x1f.edgeweave.v1.ReadSpansResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'edgeweave.v1.scheduler_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SPANORIGIN']._serialized_start=2742
-  _globals['_SPANORIGIN']._serialized_end=2877
-  _globals['_REQUESTEND']._serialized_start=2880
-  _globals['_REQUESTEND']._serialized_end=3091
-  _globals['_SESSIONSTATE']._serialized_start=3094
-  _globals['_SESSIONSTATE']._serialized_end=3246
+  _globals['_FUSE']._serialized_start=2776
+  _globals['_FUSE']._serialized_end=2852
+  _globals['_SPANORIGIN']._serialized_start=2855
+  _globals['_SPANORIGIN']._serialized_end=2990
+  _globals['_REQUESTEND']._serialized_start=2993
+  _globals['_REQUESTEND']._serialized_end=3204
+  _globals['_SESSIONSTATE']._serialized_start=3207
+  _globals['_SESSIONSTATE']._serialized_end=3359
   _globals['_GENERATEREQUEST']._serialized_start=99
   _globals['_GENERATEREQUEST']._serialized_end=295
   _globals['_USAGE']._serialized_start=297
   _globals['_USAGE']._serialized_end=358
   _globals['_GENERATERESPONSE']._serialized_start=361
   _globals['_GENERATERESPONSE']._serialized_end=499
-  _globals['_SETPLANREQUEST']._serialized_start=501
-  _globals['_SETPLANREQUEST']._serialized_end=618
-  _globals['_SETPLANRESPONSE']._serialized_start=620
-  _globals['_SETPLANRESPONSE']._serialized_end=671
-  _globals['_READSPANSREQUEST']._serialized_start=673
-  _globals['_READSPANSREQUEST']._serialized_end=761
-  _globals['_READSPANSRESPONSE']._serialized_start=763
-  _globals['_READSPANSRESPONSE']._serialized_end=831
-  _globals['_SPAN']._serialized_start=834
-  _globals['_SPAN']._serialized_end=1138
-  _globals['_SPANCONTEXT']._serialized_start=1140
-  _globals['_SPANCONTEXT']._serialized_end=1182
-  _globals['_SPANATTRIBUTE']._serialized_start=1184
-  _globals['_SPANATTRIBUTE']._serialized_end=1287
-  _globals['_WATCHMESHREQUEST']._serialized_start=1289
-  _globals['_WATCHMESHREQUEST']._serialized_end=1328
-  _globals['_ENGINESTATE']._serialized_start=1331
-  _globals['_ENGINESTATE']._serialized_end=1610
-  _globals['_UNITSUM']._serialized_start=1612
-  _globals['_UNITSUM']._serialized_end=1712
-  _globals['_BUBBLESUM']._serialized_start=1714
-  _globals['_BUBBLESUM']._serialized_end=1785
-  _globals['_QUANTILES']._serialized_start=1787
-  _globals['_QUANTILES']._serialized_end=1865
-  _globals['_ENDSUM']._serialized_start=1867
-  _globals['_ENDSUM']._serialized_end=1936
-  _globals['_WATCHMESHRESPONSE']._serialized_start=1939
-  _globals['_WATCHMESHRESPONSE']._serialized_end=2739
-  _globals['_SCHEDULERSERVICE']._serialized_start=3249
-  _globals['_SCHEDULERSERVICE']._serialized_end=3576
+  _globals['_SETPLANREQUEST']._serialized_start=502
+  _globals['_SETPLANREQUEST']._serialized_end=653
+  _globals['_SETPLANRESPONSE']._serialized_start=655
+  _globals['_SETPLANRESPONSE']._serialized_end=706
+  _globals['_READSPANSREQUEST']._serialized_start=708
+  _globals['_READSPANSREQUEST']._serialized_end=796
+  _globals['_READSPANSRESPONSE']._serialized_start=798
+  _globals['_READSPANSRESPONSE']._serialized_end=866
+  _globals['_SPAN']._serialized_start=869
+  _globals['_SPAN']._serialized_end=1173
+  _globals['_SPANCONTEXT']._serialized_start=1175
+  _globals['_SPANCONTEXT']._serialized_end=1217
+  _globals['_SPANATTRIBUTE']._serialized_start=1219
+  _globals['_SPANATTRIBUTE']._serialized_end=1322
+  _globals['_WATCHMESHREQUEST']._serialized_start=1324
+  _globals['_WATCHMESHREQUEST']._serialized_end=1363
+  _globals['_ENGINESTATE']._serialized_start=1366
+  _globals['_ENGINESTATE']._serialized_end=1645
+  _globals['_UNITSUM']._serialized_start=1647
+  _globals['_UNITSUM']._serialized_end=1747
+  _globals['_BUBBLESUM']._serialized_start=1749
+  _globals['_BUBBLESUM']._serialized_end=1820
+  _globals['_QUANTILES']._serialized_start=1822
+  _globals['_QUANTILES']._serialized_end=1900
+  _globals['_ENDSUM']._serialized_start=1902
+  _globals['_ENDSUM']._serialized_end=1971
+  _globals['_WATCHMESHRESPONSE']._serialized_start=1974
+  _globals['_WATCHMESHRESPONSE']._serialized_end=2774
+  _globals['_SCHEDULERSERVICE']._serialized_start=3362
+  _globals['_SCHEDULERSERVICE']._serialized_end=3689
 # @@protoc_insertion_point(module_scope)

@@ -21,6 +21,34 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Fuse:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FuseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fuse.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FUSE_UNSPECIFIED: _Fuse.ValueType  # 0
+    """Not said."""
+    FUSE_AUTO: _Fuse.ValueType  # 1
+    """Under PLAN_KIND_ADAPTIVE where that is predicted to pay, else not."""
+    FUSE_NEVER: _Fuse.ValueType  # 2
+    """Not at all."""
+    FUSE_ALWAYS: _Fuse.ValueType  # 3
+    """Whenever both wait."""
+
+class Fuse(_Fuse, metaclass=_FuseEnumTypeWrapper):
+    """Whether rows of a step ride in prefill."""
+
+FUSE_UNSPECIFIED: Fuse.ValueType  # 0
+"""Not said."""
+FUSE_AUTO: Fuse.ValueType  # 1
+"""Under PLAN_KIND_ADAPTIVE where that is predicted to pay, else not."""
+FUSE_NEVER: Fuse.ValueType  # 2
+"""Not at all."""
+FUSE_ALWAYS: Fuse.ValueType  # 3
+"""Whenever both wait."""
+Global___Fuse: _TypeAlias = Fuse  # noqa: Y015
+
 class _SpanOrigin:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -257,6 +285,7 @@ class SetPlanRequest(_message.Message):
     MAX_PREFILLS_FIELD_NUMBER: _builtins.int
     MAX_STEPS_FIELD_NUMBER: _builtins.int
     NUM_SEGMENTS_FIELD_NUMBER: _builtins.int
+    FUSE_FIELD_NUMBER: _builtins.int
     kind: _common_pb2.PlanKind.ValueType
     """Kind of the plan."""
     max_prefills: _builtins.int
@@ -265,6 +294,8 @@ class SetPlanRequest(_message.Message):
     """Most decode steps in flight; 0: by kind."""
     num_segments: _builtins.int
     """Segments of a prefill (N); 0: as configured."""
+    fuse: Global___Fuse.ValueType
+    """Whether rows of a step ride in prefill; unspecified: auto."""
     def __init__(
         self,
         *,
@@ -272,10 +303,11 @@ class SetPlanRequest(_message.Message):
         max_prefills: _builtins.int = ...,
         max_steps: _builtins.int = ...,
         num_segments: _builtins.int = ...,
+        fuse: Global___Fuse.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "max_prefills", b"max_prefills", "max_steps", b"max_steps", "num_segments", b"num_segments"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fuse", b"fuse", "kind", b"kind", "max_prefills", b"max_prefills", "max_steps", b"max_steps", "num_segments", b"num_segments"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

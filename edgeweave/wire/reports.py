@@ -12,6 +12,7 @@ from edgeweave.interleave.nouns import (
     Fingerprint,
     KvCapacity,
     Released,
+    Rider,
     Stage,
     Timeline,
     UnitFailed,
@@ -139,6 +140,9 @@ def _unit_ran_message(ran: UnitRan) -> pb.UnitRan:
         next_step=ran.next_step,
         tail_us=ran.tail_us,
         sampling_us=ran.sampling_us,
+        rider=_rider_message(ran.rider) if ran.rider is not None else None,
+        ride_layers=ran.ride_layers,
+        step_layers=ran.step_layers,
     )
     _name_unit(message, chunk=ran.chunk, step=ran.step)
     return message
@@ -168,6 +172,22 @@ def _unit_ran_of(message: pb.UnitRan) -> UnitRan:
         next_step=message.next_step if message.HasField("next_step") else None,
         tail_us=message.tail_us,
         sampling_us=message.sampling_us,
+        rider=_rider_of(message.rider) if message.HasField("rider") else None,
+        ride_layers=message.ride_layers,
+        step_layers=message.step_layers,
+    )
+
+
+def _rider_message(rider: Rider) -> pb.Rider:
+    return pb.Rider(step=rider.step, num_rows=rider.num_rows, num_tokens=rider.num_tokens, ready_us=rider.ready_us)
+
+
+def _rider_of(message: pb.Rider) -> Rider:
+    return Rider(
+        step=message.step if message.HasField("step") else None,
+        num_rows=message.num_rows,
+        num_tokens=message.num_tokens,
+        ready_us=message.ready_us if message.HasField("ready_us") else None,
     )
 
 

@@ -83,6 +83,7 @@ def plan_message(plan: Plan) -> pb.Plan:
         may_fuse=plan.may_fuse,
         fill_to_rows=plan.fill_to_rows,
         fill_row_us=plan.fill_row_us,
+        fuse_after_layers=plan.fuse_after_layers,
     )
 
 
@@ -101,4 +102,5 @@ def plan_of(message: pb.Plan) -> Plan:
         may_fuse=message.may_fuse,
         fill_to_rows=message.fill_to_rows,
         fill_row_us=message.fill_row_us,
+        fuse_after_layers=message.fuse_after_layers,
     )

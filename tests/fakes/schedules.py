@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from edgeweave.errors import SessionLostError, UnitFailedError
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.limits import Limits
-from edgeweave.interleave.nouns import ErrorCode, KvCapacity, PlanKind
+from edgeweave.interleave.nouns import ErrorCode, Fuse, KvCapacity, PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Attempt
 from edgeweave.interleave.scheduler_events import Cancel
@@ -27,6 +27,11 @@ PLANS = (
     PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=3, max_steps=2, num_segments=1),
     PlanRequest(PlanKind.ADAPTIVE),
 )
+
+
+FUSING = Config(plan=PlanRequest(PlanKind.ADAPTIVE, fuse=Fuse.ALWAYS))
+"""The base of schedules in which rows ride in prefill under every plan that can; some chunks more let them overtake."""
+MORE_PREFILLS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,10 @@ ROUGH = Faults(abort=0.01, replan=0.02, lose=0.002, fail=0.001, late=0.02)
 
 
 def random_config(rng: random.Random, *, base: Config) -> Config:
-    """Return a mesh of random shape; a third of them are short of KV blocks, so that they preempt."""
+    """Return a mesh of random shape; a third of them are short of KV blocks, so that they preempt.
+
+    Rows ride in prefill if they do in `base`.
+    """
     tight = rng.random() < 1 / 3
     limits = Limits(
         max_prefill_batch_size=rng.choice((1, 2, 4)),
@@ -63,7 +71,7 @@ def random_config(rng: random.Random, *, base: Config) -> Config:
     return replace(
         base,
         limits=limits,
-        plan=rng.choice(PLANS),
+        plan=any_plan(rng, fuse=base.plan.fuse),
         edge_kv=edge_kv,
         cloud_kv=cloud_kv,
         piece_tokens=rng.choice((1, 3, 8)),
@@ -71,6 +79,14 @@ def random_config(rng: random.Random, *, base: Config) -> Config:
         centralized=rng.random() < 0.1,
         max_grace_us=rng.choice((0, 50)),
     )
+
+
+def any_plan(rng: random.Random, *, fuse: Fuse) -> PlanRequest:
+    """Return one of the plans, with rows that ride as `fuse` says where the plan can."""
+    plan = rng.choice(PLANS)
+    if fuse is not Fuse.ALWAYS or plan.kind is PlanKind.SERIAL:
+        return plan
+    return replace(plan, fuse=fuse, max_prefills=MORE_PREFILLS if plan.max_prefills is None else plan.max_prefills)
 
 
 def _tight_kv(rng: random.Random) -> KvCapacity:
@@ -84,6 +100,7 @@ class Schedule:
 
     def __init__(self, seed: int, *, faults: Faults, base: Config) -> None:
         self.rng = random.Random(seed)  # noqa: S311 - schedules, not secrets
+        self.fuse = base.plan.fuse
         self.mesh = Mesh(random_config(self.rng, base=base))
         self.asked: dict[str, tuple[tuple[int, ...], int]] = {}
         self.aborted: set[str] = set()
@@ -137,7 +154,7 @@ class Schedule:
 
     def replan(self) -> None:
         """An operator sets a plan."""
-        self.mesh.tell(self.rng.choice(PLANS))
+        self.mesh.tell(any_plan(self.rng, fuse=self.fuse))
 
     def ask_late(self) -> None:
         """One more client comes."""

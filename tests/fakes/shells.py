@@ -11,10 +11,14 @@ from edgeweave.interleave.cloud_core import CloudCore, CloudEvent
 from edgeweave.interleave.edge_core import EdgeCore, EdgeEvent
 from edgeweave.interleave.effects import (
     CloudEffect,
+    CloudRun,
     DropUnit,
     EdgeEffect,
+    EdgeRun,
     FrameArrived,
     FreeKv,
+    RunFused,
+    RunFusedHead,
     RunHead,
     RunSegment,
     RunStep,
@@ -55,7 +59,7 @@ class EdgeShell:
     tail: SymbolicLayers
     frame_rows: int
     staged: Staged = field(default_factory=dict)
-    running: RunHead | RunTail | None = None
+    running: EdgeRun | None = None
     outbox: Outbox = field(default_factory=list)
 
     @property
@@ -77,14 +81,21 @@ class EdgeShell:
         """End the open unit, with its result or with a failure."""
         effect, self.running = self.running, None
         assert effect is not None
-        event = self._run_head(effect) if isinstance(effect, RunHead) else self._run_tail(effect)
+        match effect:
+            case RunHead():
+                event = self._run_head(effect)
+            case RunTail():
+                event = self._run_tail(effect)
+            case RunFusedHead():
+                self._run_head(effect.piece)
+                event = self._run_head(effect.step)
         event = event if failure is None else UnitEnded(failure=failure)
         self._carry_out(self.core.on(event, now_us=now_us), now_us)
 
     def _carry_out(self, effects: Sequence[EdgeEffect], now_us: int) -> None:
         for effect in effects:
             match effect:
-                case RunHead() | RunTail():
+                case RunHead() | RunTail() | RunFusedHead():
                     assert self.running is None, "two units at once"
                     self.running = effect
                 case SendPiece():
@@ -138,7 +149,7 @@ class CloudShell:
     body: SymbolicLayers
     frame_rows: int
     staged: Staged = field(default_factory=dict)
-    running: RunSegment | RunStep | None = None
+    running: CloudRun | None = None
     outbox: Outbox = field(default_factory=list)
 
     @property
@@ -160,16 +171,20 @@ class CloudShell:
         """End the open unit, with its result or with a failure."""
         effect, self.running = self.running, None
         assert effect is not None
-        if isinstance(effect, RunStep):
-            self._run((Lane.DECODE, effect.step.step), effect.step.rows, effect.live, effect.body)
-        else:
-            self._run((Lane.PREFILL, effect.chunk.chunk), effect.chunk.rows, effect.live, effect.segment)
+        match effect:
+            case RunStep():
+                self._run_step(effect)
+            case RunSegment():
+                self._run_segment(effect)
+            case RunFused():
+                self._run_segment(effect.chunk)
+                self._run_step(effect.step)
         self._carry_out(self.core.on(UnitEnded(failure=failure), now_us=now_us), now_us)
 
     def _carry_out(self, effects: Sequence[CloudEffect], now_us: int) -> None:
         for effect in effects:
             match effect:
-                case RunSegment() | RunStep():
+                case RunSegment() | RunStep() | RunFused():
                     assert self.running is None, "two units at once"
                     self.running = effect
                 case SendResult():
@@ -182,6 +197,12 @@ class CloudShell:
                     self.staged.pop((effect.lane, effect.unit), None)
                 case Tell():
                     self.outbox.append(("from_cloud", effect.message))
+
+    def _run_step(self, effect: RunStep) -> None:
+        self._run((Lane.DECODE, effect.step.step), effect.step.rows, effect.live, effect.layers)
+
+    def _run_segment(self, effect: RunSegment) -> None:
+        self._run((Lane.PREFILL, effect.chunk.chunk), effect.chunk.rows, effect.live, effect.segment)
 
     def _run(self, unit: tuple[Lane, int], rows: tuple[Row, ...], live: tuple[bool, ...], layers: Segment) -> None:
         """Run body layers over what is staged."""

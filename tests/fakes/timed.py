@@ -135,4 +135,6 @@ def _what(unit: UnitRan) -> str:
 
 
 def _lane(unit: UnitRan) -> str:
+    if unit.rider is not None:
+        return f"chunk {unit.chunk} with step {unit.rider.step}"
     return f"chunk {unit.chunk}" if unit.chunk is not None else f"step {unit.step}"

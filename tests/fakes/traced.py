@@ -1,7 +1,10 @@
 """Small loads on a mesh in virtual time whose spans are kept: for tests of traces."""
 
+from dataclasses import replace
+
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.limits import Limits
+from edgeweave.interleave.nouns import Fuse, PlanKind
 from edgeweave.interleave.plans import PLAN_NAMES, PlanRequest
 from edgeweave.interleave.scheduler_events import Cancel
 from edgeweave.tracing.recorder import Recorder
@@ -18,9 +21,9 @@ LIMITS = Limits(max_prefill_batch_size=2, max_seq_len=64, max_batch_size=4, chun
 class TracedMesh:
     """A mesh over a link of 5 ms one way, watched from the begin of its session."""
 
-    def __init__(self, plan: str) -> None:
-        wanted = PlanRequest(PLAN_NAMES[plan], num_segments=2)
-        config = Config(limits=LIMITS, plan=wanted, piece_tokens=6, frame_rows=6, max_grace_us=20_000)
+    def __init__(self, plan: str | PlanRequest, *, limits: Limits = LIMITS) -> None:
+        wanted = PlanRequest(PLAN_NAMES[plan], num_segments=2) if isinstance(plan, str) else plan
+        config = Config(limits=limits, plan=wanted, piece_tokens=6, frame_rows=6, max_grace_us=20_000)
         self.mesh = Mesh(config)
         self.spans: list[Span] = []
         self.recorder = Recorder(self.mesh.scheduler, Sinks.one(self.spans.append))
@@ -61,6 +64,17 @@ def woven(plan: str) -> TracedMesh:
     """Three requests that come at once."""
     traced = TracedMesh(plan)
     for request_id, num_prompt, max_tokens in (("a", 8, 3), ("b", 4, 3), ("c", 5, 2)):
+        traced.ask(request_id, num_prompt, max_tokens=max_tokens)
+    traced.mesh.poll_scheduler()
+    traced.finish()
+    return traced
+
+
+def fused() -> TracedMesh:
+    """A short prompt before a long one: steps of the first ride in chunks of the other, from the start or later."""
+    plan = PlanRequest(PlanKind.TWO_P_ONE_D, max_prefills=3, num_segments=2, fuse=Fuse.ALWAYS)
+    traced = TracedMesh(plan, limits=replace(LIMITS, max_prefill_batch_size=1))
+    for request_id, num_prompt, max_tokens in (("a", 4, 4), ("b", 30, 2)):
         traced.ask(request_id, num_prompt, max_tokens=max_tokens)
     traced.mesh.poll_scheduler()
     traced.finish()

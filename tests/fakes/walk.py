@@ -74,7 +74,7 @@ class Walk:
             self._expected[name] = generate(asked.prompt, num_layers=NUM_LAYERS, max_tokens=asked.max_tokens)
             mesh.queue(name, asked.prompt, max_tokens=asked.max_tokens)
         mesh.poll_scheduler()
-        replay = Replay()
+        replay = Replay(holds_body=self.config.centralized)
         replay.remember(mesh.scheduler.plan)
         return Place(mesh, replay)
 

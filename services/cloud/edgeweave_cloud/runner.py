@@ -3,6 +3,7 @@
 Knows hidden states and the body of the model. The core says what runs when.
 """
 
+from dataclasses import dataclass
 from typing import Any, Generic
 
 from edgeweave.clock import Clock
@@ -11,13 +12,35 @@ from edgeweave.engine.parts import CloudPart, HiddenT, UnitTime, live_rows, own_
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.cloud_core import CloudCore
-from edgeweave.interleave.effects import DropUnit, RunSegment, RunStep, SendFailure, SendResult, UnitEnded
-from edgeweave.interleave.nouns import Lane
+from edgeweave.interleave.effects import (
+    CloudRun,
+    DropUnit,
+    RunFused,
+    RunSegment,
+    RunStep,
+    SendFailure,
+    SendResult,
+    UnitEnded,
+)
+from edgeweave.interleave.nouns import Lane, Row, Segment
 from edgeweave.wire.frames import Frame, UnitFailure
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a unit runs of a chunk or of a step."""
+
+    unit: tuple[Lane, int]
+    rows: tuple[Row, ...]
+    live: tuple[bool, ...]
+
+    @property
+    def live_rows(self) -> list[Row]:
+        return live_rows(self.rows, self.live)
+
+
 class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
-    """Runs segments and steps. `hidden` holds [tokens, hidden] of each unit that is here."""
+    """Runs segments, steps, and both in one. `hidden` holds [tokens, hidden] of each unit that is here."""
 
     def __init__(
         self, core: CloudCore, *, model: CloudPart[HiddenT], port: Port, clock: Clock, unit_time: UnitTime = own_time
@@ -40,19 +63,18 @@ class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
         """Return when a wait for decode is over."""
         return self.core.wake_us(now_us=self.clock.now_us())
 
-    def compute(self, effect: RunSegment | RunStep) -> UnitEnded:
-        """Run one segment of a chunk, or the whole body for a step.
+    def compute(self, effect: CloudRun) -> UnitEnded:
+        """Run layers of the body for a chunk, for a step, or for the rows of both together.
 
         Next: edgeweave_cloud.runner.CloudRunner.send
         """
-        if isinstance(effect, RunSegment):
-            unit, rows, layers = (Lane.PREFILL, effect.chunk.chunk), effect.chunk.rows, effect.segment
-        else:
-            unit, rows, layers = (Lane.DECODE, effect.step.step), effect.step.rows, effect.body
-        live = live_rows(rows, effect.live)
-        if live:
-            hidden = self._model.live_of(self._hidden[unit], rows, effect.live)
-            self._hidden[unit] = self._model.spread(self._model.run_segment(live, hidden, layers), rows, effect.live)
+        match effect:
+            case RunSegment():
+                self._pass(_part_of(effect), layers=effect.segment)
+            case RunStep():
+                self._pass(_part_of(effect), layers=effect.layers)
+            case RunFused():
+                self._pass(_part_of(effect.chunk), _part_of(effect.step), layers=effect.chunk.segment)
         return UnitEnded()
 
     def send(self, effect: SendResult | SendFailure) -> None:
@@ -82,3 +104,25 @@ class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
         """Free everything of the session."""
         self._hidden.clear()
         self._model.free_all()
+
+    def _pass(self, *parts: _Part, layers: Segment) -> None:
+        """Run layers over the live rows of one unit or of several in one pass, and stage what comes out."""
+        parts = tuple(part for part in parts if part.live_rows)
+        if not parts:
+            return
+        model = self._model
+        hidden = [model.live_of(self._hidden[part.unit], part.rows, part.live) for part in parts]
+        rows = [row for part in parts for row in part.live_rows]
+        computed = model.run_segment(rows, hidden[0] if len(hidden) == 1 else model.join(hidden), layers)
+        start = 0
+        for part, staged in zip(parts, hidden, strict=True):
+            stop = start + len(staged)
+            mine = computed if len(parts) == 1 else computed[start:stop]
+            self._hidden[part.unit] = model.spread(mine, part.rows, part.live)
+            start = stop
+
+
+def _part_of(effect: RunSegment | RunStep) -> _Part:
+    if isinstance(effect, RunSegment):
+        return _Part((Lane.PREFILL, effect.chunk.chunk), effect.chunk.rows, effect.live)
+    return _Part((Lane.DECODE, effect.step.step), effect.step.rows, effect.live)

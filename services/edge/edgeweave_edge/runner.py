@@ -11,7 +11,7 @@ from edgeweave.engine.parts import EdgePart, HiddenT, UnitTime, live_rows, own_t
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.edge_core import EdgeCore
-from edgeweave.interleave.effects import DropUnit, RunHead, RunTail, SendPiece, UnitEnded
+from edgeweave.interleave.effects import DropUnit, EdgeRun, RunFusedHead, RunHead, RunTail, SendPiece, UnitEnded
 from edgeweave.interleave.nouns import Lane
 from edgeweave.wire.frames import Frame
 
@@ -42,11 +42,15 @@ class EdgeRunner(CoreRunner[EdgeCore], Generic[HiddenT]):
             self._returned[unit] = self._model.hidden_from(event.payload, event.frame.num_rows)
         super().take(event.frame)
 
-    def compute(self, effect: RunHead | RunTail) -> UnitEnded:
-        """Run a piece of a head, or of a tail with its draws."""
-        if isinstance(effect, RunTail):
-            return self.run_tail(effect)
-        self.run_head(effect)
+    def compute(self, effect: EdgeRun) -> UnitEnded:
+        """Run a piece of a head, with or without a step in it, or of a tail with its draws."""
+        match effect:
+            case RunTail():
+                return self.run_tail(effect)
+            case RunHead():
+                self.run_head(effect)
+            case RunFusedHead():
+                self._run_fused(effect)
         return UnitEnded()
 
     def run_head(self, effect: RunHead) -> None:
@@ -54,12 +58,7 @@ class EdgeRunner(CoreRunner[EdgeCore], Generic[HiddenT]):
 
         Next: edgeweave_edge.runner.EdgeRunner.send
         """
-        piece = self._head_of(effect)
-        unit = (effect.lane, effect.unit)
-        if self.core.holds_body:
-            self._keep(effect, piece)
-        else:
-            self._leaving[unit] = piece
+        self._put(effect, self._head_of(effect))
 
     def run_tail(self, effect: RunTail) -> UnitEnded:
         """Run the tail over rows that are back, and draw the tokens that are asked for.
@@ -114,6 +113,26 @@ class EdgeRunner(CoreRunner[EdgeCore], Generic[HiddenT]):
         self._returned.clear()
         self._leaving.clear()
         self._model.free_all()
+
+    def _run_fused(self, effect: RunFusedHead) -> None:
+        """Run the head over the tokens of a piece and of a step in one pass."""
+        pieces = [piece for piece in (effect.piece, effect.step) if any(piece.live)]
+        rows = [row for piece in pieces for row in live_rows(piece.rows, piece.live)]
+        computed = self._model.run_head(rows, [token for piece in pieces for token in piece.token_ids])
+        start = 0
+        for piece in pieces:
+            stop = start + len(piece.token_ids)
+            self._put(piece, self._model.spread(computed[start:stop], piece.rows, piece.live))
+            start = stop
+        if effect.piece not in pieces:
+            self.run_head(effect.piece)
+
+    def _put(self, effect: RunHead, piece: HiddenT) -> None:
+        """Put what a head gave where it leaves from."""
+        if self.core.holds_body:
+            self._keep(effect, piece)
+        else:
+            self._leaving[effect.lane, effect.unit] = piece
 
     def _head_of(self, effect: RunHead) -> HiddenT:
         live = live_rows(effect.rows, effect.live)

@@ -20,6 +20,7 @@ from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.adaptive import Goal, Objective
 from edgeweave.interleave.limits import Limits
+from edgeweave.interleave.nouns import Fuse
 from edgeweave.interleave.plans import PlanRequest, kind_named
 from edgeweave.interleave.scheduler_core import SchedulerCore
 from edgeweave.interleave.scheduler_events import StopAdmission
@@ -74,6 +75,7 @@ def make_core(settings: SchedulerSettings) -> SchedulerCore:
         max_prefills=settings.max_prefills,
         max_steps=settings.max_steps,
         num_segments=settings.num_segments,
+        fuse=Fuse[settings.fuse.upper()],
     )
     goal = Goal(Objective(settings.objective), _us(settings.tpot_slo_ms), _us(settings.ttft_slo_ms))
     return SchedulerCore(limits, plan, settings.max_grace_us, goal=goal)

@@ -152,6 +152,8 @@ def _log_change(change: PlanChange) -> None:
         fill_to_rows=plan.fill_to_rows,
         fill_row_us=plan.fill_row_us,
         min_segment_us=plan.min_segment_us,
+        may_fuse=plan.may_fuse,
+        fuse_after_layers=plan.fuse_after_layers,
         decode_return_us=plan.decode_return_us,
         predicted_rows_per_s=round(change.rows_per_s, 1),
         predicted_gain=round(change.gain, 3),

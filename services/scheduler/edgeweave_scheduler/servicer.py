@@ -14,7 +14,7 @@ from opentelemetry.propagate import extract
 from opentelemetry.trace import Tracer
 
 from edgeweave.errors import EdgeweaveError, InvalidRequestError, ProtocolError
-from edgeweave.interleave.nouns import FinishReason, PlanKind
+from edgeweave.interleave.nouns import FinishReason, Fuse, PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.requests import Request
 from edgeweave.interleave.scheduler_events import Emit
@@ -23,7 +23,7 @@ from edgeweave.telemetry import Attribute, SpanName
 from edgeweave.v1 import edge_pb2
 from edgeweave.v1 import scheduler_pb2 as pb
 from edgeweave.v1.scheduler_pb2_grpc import SchedulerServiceServicer
-from edgeweave.wire.fields import enum_field
+from edgeweave.wire.fields import enum_field, optional_enum_field
 from edgeweave.wire.messages import plan_message
 from edgeweave_scheduler.admission import request_of
 from edgeweave_scheduler.driver import Answer, Driver
@@ -142,6 +142,7 @@ def _response(request: Request, emits: list[Emit]) -> pb.GenerateResponse:
 def _plan_request_of(message: pb.SetPlanRequest) -> PlanRequest:
     try:
         kind = enum_field(message, "kind", kind=PlanKind)
+        fuse = optional_enum_field(message, "fuse", kind=Fuse) or Fuse.AUTO
     except ProtocolError as error:
         raise InvalidRequestError(f"the plan cannot be read: {error}") from None
     return PlanRequest(
@@ -149,4 +150,5 @@ def _plan_request_of(message: pb.SetPlanRequest) -> PlanRequest:
         max_prefills=message.max_prefills or None,
         max_steps=message.max_steps or None,
         num_segments=message.num_segments or None,
+        fuse=fuse,
     )

@@ -26,6 +26,8 @@ PLANS: dict[str, dict[str, object]] = {
     "2p1d": {"plan": "2p1d", "num_segments": 3},
     "3p2d": {"plan": "2p1d", "max_prefills": 3, "max_steps": 2},
     "adaptive": {"plan": "adaptive"},
+    "fused": {"plan": "2p1d", "max_prefills": 3, "num_segments": 2, "fuse": "always"},
+    "adaptive, fused": {"plan": "adaptive", "fuse": "always"},
 }
 CHUNKS = [1, 3, 16, 512]
 LEAVES = [NOBODY, *STATES]
@@ -112,7 +114,7 @@ async def _answers_beside(mesh: RealMesh, expected: list[Reference], leavers: li
 
 
 def _name(case: Case) -> str:
-    return "-".join(str(value).replace(" ", "_") for value in case)
+    return "-".join(str(value).replace(", ", "_").replace(" ", "_") for value in case)
 
 
 @pytest.mark.parametrize("case", PAIRS, ids=_name)

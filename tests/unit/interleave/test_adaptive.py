@@ -1,15 +1,25 @@
 """The values of the adaptive plan, and the measures that they come from."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeweave.interleave.adaptive import MAX_PREFILLS, MAX_STEPS, Goal, Objective, Values, adapt, balanced_segments
+from edgeweave.interleave.adaptive import (
+    MAX_PREFILLS,
+    MAX_RIDE_PREFILLS,
+    MAX_STEPS,
+    Goal,
+    Objective,
+    Values,
+    adapt,
+    balanced_segments,
+)
 from edgeweave.interleave.forecast import Forecast, Queue
 from edgeweave.interleave.measures import Measures
-from edgeweave.interleave.nouns import Segment, Stage, StepDone, Timeline, UnitRan
+from edgeweave.interleave.nouns import Fuse, Segment, Stage, StepDone, Timeline, UnitRan
 from edgeweave.interleave.round_trips import RoundTrips
 
 BODY = Segment(1, 31)
@@ -63,9 +73,15 @@ def step(num_rows: int, took_us: float) -> UnitRan:
     return replace(ANY, stage=Stage.STEP, end_us=round(took_us), num_rows=num_rows, num_tokens=num_rows, step=1)
 
 
-def values_of(measures: Measures, goal: Goal = Goal(), **changed: int) -> Values:  # noqa: B008 - a frozen value
-    """Return what an adaptive plan would be set to."""
-    return adapt(Forecast(measures, replace(QUEUE, **changed)), goal)
+def values_of(
+    measures: Measures,
+    goal: Goal = Goal(),  # noqa: B008 - a frozen value
+    *,
+    fuse: Fuse = Fuse.NEVER,
+    **changed: Any,
+) -> Values:
+    """Return what an adaptive plan would be set to, chunks and steps apart unless asked otherwise."""
+    return adapt(Forecast(measures, replace(QUEUE, **changed)), goal, fuse=fuse)
 
 
 def test_a_full_batch_is_kept_where_prefill_is_ample() -> None:
@@ -186,18 +202,23 @@ COUNTS = st.integers(0, 10**6)
     max_rows=st.integers(1, 500),
     max_steps=st.integers(1, 16),
     max_prefills=st.integers(1, 16),
+    most_tokens=st.none() | st.integers(1, 8192),
+    fuses=st.booleans(),
     rtt_us=st.integers(0, 10**6),
     objective=st.sampled_from(Objective),
     slo_us=st.none() | st.integers(1, 10**6),
 )
-def test_values_are_sane_for_every_queue(rtt_us: int, objective: Objective, slo_us: int | None, **fields: int) -> None:
+def test_values_are_sane_for_every_queue(rtt_us: int, objective: Objective, slo_us: int | None, **fields: Any) -> None:
     """Whatever is open and asked for, counts are in their ranges and times are not negative."""
     values = adapt(Forecast(measured(rtt_us=rtt_us), Queue(**fields)), Goal(objective, slo_us, slo_us))
-    assert 1 <= values.max_prefills <= MAX_PREFILLS
+    assert 1 <= values.max_prefills <= MAX_RIDE_PREFILLS
     assert values.max_steps == fields["max_steps"] or 1 <= values.max_steps <= MAX_STEPS
     assert 1 <= values.fill_to_rows <= values.max_steps * fields["max_rows"] + 1
     assert values.min_segment_us >= 0
     assert values.fill_row_us >= 0
+    assert 0 <= values.fuse_after_layers <= BODY.num_layers
+    assert values.may_fuse is (values.ride_tokens is not None)
+    assert (values.ride_tokens or 1) >= 1
     assert values.longest_layers is None or values.longest_layers >= 1
 
 
@@ -206,3 +227,42 @@ def test_requests_that_wait_for_a_place_are_a_reason_for_another_group() -> None
     measures = measured(rtt_us=4000, num_prompt=10)
     assert values_of(measures, open_requests=12).max_steps == 1
     assert values_of(measures, open_requests=40).max_steps > 1
+
+
+def test_rows_ride_where_that_is_worth_it_and_not_where_prefill_is_needed_as_cover() -> None:
+    """Ample prefill close by: they do. Hardly any, and a return of ten steps: all of it covers."""
+    ample, scarce = measured(rtt_us=1000, num_prompt=4000), measured(rtt_us=100_000, num_prompt=40)
+    rides, covers = (values_of(measures, fuse=Fuse.AUTO) for measures in (ample, scarce))
+    assert rides.may_fuse
+    assert rides.ride_tokens is not None
+    assert not covers.may_fuse
+    assert covers == values_of(scarce)
+
+
+def test_an_operator_may_have_rows_ride_always_or_never() -> None:
+    """Whatever is predicted; how large chunks are to be is predicted all the same."""
+    ample, scarce = measured(rtt_us=1000, num_prompt=4000), measured(rtt_us=100_000, num_prompt=40)
+    assert not values_of(ample, fuse=Fuse.NEVER).may_fuse
+    always = values_of(scarce, fuse=Fuse.ALWAYS)
+    assert always.may_fuse
+    assert always.ride_tokens is not None
+
+
+def test_rows_begin_to_ride_for_a_clear_gain_and_ride_on_for_none() -> None:
+    """Between the two borders what is in force stays."""
+    for num_prompt in range(0, 4000, 20):
+        measures = measured(rtt_us=9000, num_prompt=num_prompt + 1)
+        now, then = (values_of(measures, fuse=Fuse.AUTO, fuses=fuses).may_fuse for fuses in (False, True))
+        assert then or not now
+        if then and not now:
+            return
+    pytest.fail("no load lies between the borders")
+
+
+def test_time_per_token_bounds_the_chunks_that_rows_ride_in() -> None:
+    """With the objective tpot a chunk with a step in it takes no longer than is asked for."""
+    measures = measured(rtt_us=1000, num_prompt=4000)
+    short = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=15_000), fuse=Fuse.AUTO)
+    assert short.ride_tokens is not None
+    assert measures.fused_us(short.ride_tokens, num_rows=8) <= 15_000
+    assert short.ride_tokens < (values_of(measures, fuse=Fuse.AUTO).ride_tokens or 0)

@@ -28,6 +28,7 @@ def form(
     num_blocks: tuple[int, int] = (100_000, 100_000),
     num_slots: int = 100,
     may_admit: bool = True,
+    most_tokens: int | None = None,
 ) -> Draft:
     """Form a chunk over blocks of one token."""
     edge, cloud = (Account(KvCapacity(1, count)) for count in num_blocks)
@@ -38,6 +39,7 @@ def form(
         num_slots=num_slots,
         may_admit=may_admit,
         limits=limits,
+        most_tokens=most_tokens,
     )
 
 
@@ -162,3 +164,13 @@ def test_every_prompt_is_served_once_whole_and_nobody_waits_for_ever(prompts: li
         waiting = [entry for entry in waiting if entry[0] not in admitted]
         prefilling = [(name, covered[name]) for name in started if covered[name] < prompts[name]]
     assert covered == dict(enumerate(prompts))
+
+
+def test_a_chunk_to_ride_in_holds_one_even_part_of_a_prompt() -> None:
+    """Prompts are cut into parts of equal length, none longer than asked for, and parts of two are not mixed."""
+    assert lengths(form([10, 10], most_tokens=4)) == [4]
+    assert lengths(form([9, 10], most_tokens=4)) == [3]
+    begun = [Prefilling(1, 4, 10), Prefilling(2, 0, 9)]
+    assert [(row.start, row.stop) for row in form(prefilling=begun, most_tokens=4).continued] == [(4, 7)]
+    assert lengths(form([2, 2, 2], most_tokens=4)) == [2, 2]
+    assert lengths(form([10], limits=Limits(chunk_tokens=2), most_tokens=4)) == [2]

@@ -1,5 +1,6 @@
 """The decision functions: what runs next, and whether a chunk may be issued."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -21,6 +22,7 @@ from edgeweave.interleave.choices import (
     may_start_head,
     next_edge_unit,
     next_unit,
+    rides,
 )
 from edgeweave.interleave.nouns import Plan, PlanKind
 
@@ -29,6 +31,7 @@ ONE_P = Plan(plan=2, kind=PlanKind.ONE_P_ONE_D, max_prefills=1, max_steps=1, max
 TWO_P = Plan(plan=3, kind=PlanKind.TWO_P_ONE_D, max_prefills=2, max_steps=1, max_batch_size=8, next_head_first=True)
 BOTH = st.booleans()
 LAST = st.sampled_from([None, Work.PREFILL, Work.DECODE])
+FUSES = replace(TWO_P, plan=4, may_fuse=True, fuse_after_layers=6)
 
 # ---- the stage table
 
@@ -170,6 +173,61 @@ def test_nobody_starves_in_the_cloud(ready: list[tuple[bool, bool]]) -> None:
         for work, is_ready in ((Work.PREFILL, prefill), (Work.DECODE, decode)):
             passed_over[work] = passed_over[work] + 1 if is_ready and work is not choice else 0
             assert passed_over[work] <= 1
+
+
+# ---- rows that ride in prefill
+
+
+@given(last=LAST, run_us=st.integers(0, 10**6), ride=st.integers(0, 12), ahead=st.integers(0, 12))
+def test_rows_ride_in_a_chunk_that_has_not_begun_or_is_far_enough(
+    *, last: Work | None, run_us: int, ride: int, ahead: int
+) -> None:
+    """Alone up to the layer of the chunk, then with it; whatever ran last, and however long prefill had its turn."""
+    view = CloudView(1, prefill_ready=True, decode_ready=True, last=last, prefill_run_us=run_us, ride_layers=ride)
+    takes_rows = ride == 0 or ride >= 6
+    assert rides(view, FUSES) is takes_rows
+    if takes_rows:
+        assert next_unit(view, FUSES) is (Work.DECODE if ride else Work.FUSED)
+        assert next_unit(replace(view, step_layers=ride), FUSES) is Work.FUSED
+    else:
+        assert next_unit(view, FUSES) is next_unit(view, TWO_P)
+    beyond = replace(view, step_layers=ride + 1 + ahead)
+    assert next_unit(beyond, FUSES) is Work.DECODE, "a step that is further than the chunk goes on alone"
+
+
+@given(last=LAST, ride=st.integers(0, 12), step=st.integers(0, 12))
+def test_no_plan_fuses_unless_it_says_so(*, last: Work | None, ride: int, step: int) -> None:
+    """L16: without `may_fuse` a unit is of one kind; a step that has begun goes on, though the plan changed."""
+    view = CloudView(
+        1, prefill_ready=True, decode_ready=True, last=last, ride_layers=ride, step_layers=step, prefill_run_us=9
+    )
+    for plan in (ONE_P, TWO_P, SERIAL):
+        assert not rides(view, plan)
+        expected = Work.DECODE if step or last in (Work.PREFILL, Work.FUSED) else Work.PREFILL
+        assert next_unit(view, plan) is expected
+
+
+@given(prefill=BOTH, ride=st.integers(0, 12), step=st.integers(0, 12))
+def test_rows_need_a_chunk_and_a_step_to_ride(*, prefill: bool, ride: int, step: int) -> None:
+    """Only one kind ready: it runs by itself."""
+    view = CloudView(1, prefill_ready=prefill, decode_ready=not prefill, ride_layers=ride, step_layers=step)
+    assert not rides(view, FUSES)
+    assert next_unit(view, FUSES) is (Work.PREFILL if prefill else Work.DECODE)
+
+
+@given(turnaround=BOTH, tail=BOTH, head=BOTH, last=st.sampled_from([None, *EdgeWork]))
+def test_one_place_fuses_a_turnaround_with_the_next_head(
+    *, turnaround: bool, tail: bool, head: bool, last: EdgeWork | None
+) -> None:
+    """Tails go before, since their sequences join the step; an edge without the body never fuses."""
+    view = EdgeView(turnaround_ready=turnaround, tail_ready=tail, head_ready=head, last=last, holds_body=True)
+    choice = next_edge_unit(view, FUSES)
+    if turnaround and (tail or head):
+        assert choice is (EdgeWork.TAIL if tail else EdgeWork.FUSED)
+    else:
+        assert choice is next_edge_unit(view, TWO_P)
+    split = replace(view, holds_body=False)
+    assert next_edge_unit(split, FUSES) is next_edge_unit(split, TWO_P)
 
 
 # ---- serial

@@ -10,9 +10,11 @@ from edgeweave.interleave.cloud_core import CloudCore
 from edgeweave.interleave.cloud_work import CloudChunks
 from edgeweave.interleave.effects import (
     CloudEffect,
+    CloudRun,
     DropUnit,
     FrameArrived,
     FreeKv,
+    RunFused,
     RunSegment,
     RunStep,
     SendFailure,
@@ -30,13 +32,16 @@ from edgeweave.interleave.nouns import (
     PlanKind,
     Released,
     ReleaseSequences,
+    Rider,
     Row,
     Segment,
+    Stage,
 )
 
 BODY = Segment(1, 5)
 PLAN = Plan(plan=1, kind=PlanKind.TWO_P_ONE_D, max_prefills=2, max_steps=1, max_batch_size=8,
             decode_return_us=100, max_grace_us=200)  # fmt: skip
+FUSES = replace(PLAN, plan=2, may_fuse=True)
 HALVES = (Segment(1, 3), Segment(3, 5))
 
 
@@ -68,13 +73,13 @@ def tell(
     return [effect for event in events for effect in core.on(event, now_us=now_us)]
 
 
-def run(core: CloudCore, *, now_us: int = 0) -> RunSegment | RunStep | None:
+def run(core: CloudCore, *, now_us: int = 0) -> CloudRun | None:
     """Start the next unit, if one is ready."""
     effects = core.poll(now_us=now_us)
     if not effects:
         return None
     (effect,) = effects
-    assert isinstance(effect, RunSegment | RunStep)
+    assert isinstance(effect, RunSegment | RunStep | RunFused)
     return effect
 
 
@@ -229,7 +234,7 @@ def test_a_step_runs_the_whole_body_and_rows_of_the_gone_are_zeros() -> None:
     tell(core, ReleaseSequences((2,)), step_frame(1, Row(1, 3, 4), Row(2, 3, 4)))
     unit = run(core)
     assert isinstance(unit, RunStep)
-    assert (unit.body, unit.live) == (BODY, (True, False))
+    assert (unit.layers, unit.live) == (BODY, (True, False))
     assert core.sequences[1].length == 4
 
 
@@ -465,3 +470,137 @@ def test_what_arrived_while_a_unit_ran_was_here_since_it_arrived() -> None:
     timeline = core.take_timeline(now_us=130)
     assert [ran.ready_us for ran in timeline.ran] == [25]
     assert timeline.inside_us == 130 - 25
+
+
+def fusing(*, segments: tuple[Segment, ...] = HALVES) -> CloudCore:
+    """A core that fuses, in which sequence 1 decodes and chunk 2, of sequence 2, is all there."""
+    core = decoding(1)
+    tell(core, FUSES, chunk(2, Row(2, 0, 4), segments=segments), chunk_frame(2, 4))
+    return core
+
+
+def test_rows_of_a_step_ride_in_a_chunk_that_has_not_begun() -> None:
+    """One unit through the whole body, whatever the cut; each goes down its lane; the report says what it was."""
+    core = fusing()
+    tell(core, step_frame(1, Row(1, 3, 4)), now_us=40)
+    unit = run(core, now_us=50)
+    assert isinstance(unit, RunFused)
+    assert (unit.chunk.chunk.chunk, unit.chunk.segment, unit.chunk.live) == (2, BODY, (True,))
+    assert (unit.step.step.step, unit.step.layers, unit.step.live) == (1, BODY, (True,))
+    assert tell(core, UnitEnded(), now_us=90) == [
+        SendResult(Lane.PREFILL, 2, (Row(2, 0, 4),), (True,)),
+        SendResult(Lane.DECODE, 1, (Row(1, 3, 4),), (True,)),
+    ]
+    ran = core.take_timeline(now_us=100).ran[-1]
+    assert (ran.stage, ran.chunk, ran.step, ran.start, ran.stop) == (Stage.FUSED_SEGMENT, 2, None, 1, 5)
+    assert (ran.num_rows, ran.num_tokens, ran.ready_us) == (2, 5, 0)
+    assert ran.rider == Rider(1, 1, 1, ready_us=40)
+    assert ran.step_part is ran.rider
+
+
+def test_a_step_that_comes_late_runs_alone_up_to_its_chunk_and_rides_from_there() -> None:
+    """The layers that the chunk has behind it first, then the rest of both; in between nothing else runs."""
+    core = fusing()
+    assert run(core) == RunSegment(chunk(2, Row(2, 0, 4), segments=HALVES), HALVES[0], (True,))
+    tell(core, step_frame(1, Row(1, 3, 4)), UnitEnded())
+    first = run(core)
+    tell(core, chunk(3, Row(3, 0, 2)), chunk_frame(3, 2))
+    assert isinstance(first, RunStep)
+    assert (first.layers, first.step.step) == (Segment(1, 3), 1)
+    assert tell(core, UnitEnded()) == []
+    second = run(core)
+    assert isinstance(second, RunFused)
+    assert second.chunk.segment == second.step.layers == Segment(3, 5)
+    assert len(tell(core, UnitEnded())) == 2
+    stages = [ran.stage for ran in core.take_timeline(now_us=1).ran]
+    assert stages[-3:] == [Stage.SEGMENT, Stage.BOARDING, Stage.FUSED_SEGMENT]
+    assert core.sequences[1].length == 4
+
+
+def test_a_chunk_that_has_begun_takes_rows_only_where_the_plan_says() -> None:
+    """Before `fuse_after_layers` of it ran, its rest covers returns: the step runs alone."""
+    core = fusing()
+    tell(core, replace(FUSES, plan=3, fuse_after_layers=3))
+    run(core)
+    tell(core, step_frame(1, Row(1, 3, 4)), UnitEnded())
+    unit = run(core)
+    assert isinstance(unit, RunStep)
+    assert unit.layers == BODY
+
+
+def test_rows_ride_in_the_next_chunk_where_one_has_begun() -> None:
+    """It overtakes the one that covers; that goes on where it was, alone."""
+    core = fusing()
+    run(core)
+    tell(core, chunk(3, Row(3, 0, 2)), chunk_frame(3, 2), step_frame(1, Row(1, 3, 4)), UnitEnded())
+    unit = run(core)
+    assert isinstance(unit, RunFused)
+    assert (unit.chunk.chunk.chunk, unit.step.layers) == (3, BODY)
+    tell(core, UnitEnded())
+    assert run(core) == RunSegment(chunk(2, Row(2, 0, 4), segments=HALVES), HALVES[1], (True,))
+
+
+def test_no_chunk_overtakes_one_that_has_a_sequence_in_common() -> None:
+    """The tokens of a sequence stay in order, also over a chunk in between; rows ride in the chunk that has begun."""
+    core = fusing()
+    run(core)
+    tell(core, chunk(3, Row(2, 4, 6), Row(3, 0, 2)), chunk_frame(3, 4), chunk(4, Row(3, 2, 4)), chunk_frame(4, 2))
+    tell(core, step_frame(1, Row(1, 3, 4)), UnitEnded())
+    run(core)
+    tell(core, UnitEnded())
+    unit = run(core)
+    assert isinstance(unit, RunFused)
+    assert (unit.chunk.chunk.chunk, unit.step.layers) == (2, HALVES[1])
+
+
+def test_a_fused_unit_that_fails_fails_chunk_and_step() -> None:
+    """Both are answered with the code, each on its lane with its sequences; all are skipped from then on."""
+    core = fusing()
+    tell(core, step_frame(1, Row(1, 3, 4)))
+    run(core)
+    assert tell(core, UnitEnded(failure=ErrorCode.OUT_OF_MEMORY)) == [
+        SendFailure(Lane.PREFILL, 2, (2,), ErrorCode.OUT_OF_MEMORY),
+        SendFailure(Lane.DECODE, 1, (1,), ErrorCode.OUT_OF_MEMORY),
+    ]
+    assert core.book.live((Row(1, 4, 5), Row(2, 4, 5))) == (False, False)
+    tell(core, ReleaseSequences((1, 2)))
+    assert core.is_empty
+
+
+def test_rows_that_are_gone_are_skipped_in_a_fused_unit() -> None:
+    """A chunk and a step of which a sequence was released run with the others, and both count what they skip."""
+    core = decoding(1, 2)
+    tell(core, FUSES, chunk(2, Row(3, 0, 2), Row(4, 0, 2)), chunk_frame(2, 4))
+    tell(core, step_frame(1, Row(1, 3, 4), Row(2, 3, 4)), ReleaseSequences((2, 3)))
+    unit = run(core)
+    assert isinstance(unit, RunFused)
+    assert (unit.chunk.live, unit.step.live) == ((False, True), (True, False))
+    tell(core, UnitEnded())
+    ran = core.take_timeline(now_us=1).ran[-1]
+    assert (ran.num_rows, ran.num_tokens, ran.num_skipped, core.num_skipped) == (2, 3, 2, 2)
+    assert ran.rider == Rider(1, 1, 1, ready_us=0)
+
+
+def test_a_step_whose_chunk_is_gone_goes_on_alone() -> None:
+    """The chunk was dropped between the two parts: the rest of the step is what is left of the body."""
+    core = fusing()
+    run(core)
+    tell(core, step_frame(1, Row(1, 3, 4)), UnitEnded())
+    run(core)
+    tell(core, ReleaseSequences((2,)), UnitEnded())
+    unit = run(core)
+    assert isinstance(unit, RunStep)
+    assert unit.layers == Segment(3, 5)
+    assert tell(core, UnitEnded()) == [SendResult(Lane.DECODE, 1, (Row(1, 3, 4),), (True,))]
+    assert core.take_timeline(now_us=1).ran[-1].stage is Stage.STEP
+
+
+def test_time_inside_counts_chunk_and_step_each() -> None:
+    """From when all of either was here to the end of the unit that both were in."""
+    core = decoding(1)
+    core.take_timeline(now_us=0)
+    tell(core, FUSES, chunk(2, Row(2, 0, 4)), chunk_frame(2, 4), now_us=10)
+    tell(core, step_frame(1, Row(1, 3, 4)), now_us=30)
+    run(core, now_us=40)
+    tell(core, UnitEnded(), now_us=100)
+    assert core.take_timeline(now_us=100).inside_us == 90 + 70

@@ -1,6 +1,7 @@
 """The edge engine's core, one behaviour at a time."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from edgeweave.interleave.effects import (
     EdgeEffect,
     FrameArrived,
     FreeKv,
+    RunFusedHead,
     RunHead,
     RunTail,
     SendPiece,
@@ -31,6 +33,7 @@ from edgeweave.interleave.nouns import (
     PlanKind,
     Released,
     ReleaseSequences,
+    Rider,
     Row,
     Sample,
     Segment,
@@ -43,6 +46,7 @@ ONE_P = Plan(plan=1, kind=PlanKind.ONE_P_ONE_D, max_prefills=1, max_steps=1, max
 TWO_P = Plan(plan=1, kind=PlanKind.TWO_P_ONE_D, max_prefills=2, max_steps=1, max_batch_size=8, next_head_first=True)
 TWO_GROUPS = Plan(plan=1, kind=PlanKind.TWO_P_ONE_D, max_prefills=2, max_steps=2, max_batch_size=8)
 SERIAL = Plan(plan=1, kind=PlanKind.SERIAL, max_prefills=1, max_steps=1, max_batch_size=8)
+FUSES = replace(TWO_P, may_fuse=True)
 STOP = 0
 
 
@@ -429,3 +433,97 @@ def test_a_launch_has_no_tail_and_nothing_had_to_come_for_it() -> None:
     launched(core)
     ran = core.take_timeline(now_us=100).ran[-1]
     assert (ran.step, ran.next_step, ran.ready_us, ran.tail_us) == (1, 1, None, 0)
+
+
+def fusing(*, num_rows: int = 1, max_tokens: int = 9) -> EdgeCore:
+    """One place, in which `num_rows` sequences have a step that is back, and chunk 9, of sequence 9, waits."""
+    core = made(FUSES, holds_body=True)
+    openings = [opening(number, max_tokens=max_tokens) for number in range(1, num_rows + 1)]
+    tell(core, *openings, chunk(num_rows, *(Row(task.sequence, 0, 3) for task in openings)))
+    head(core)
+    tell(core, UnitEnded())
+    tail(core)
+    tell(core, UnitEnded((7,) * num_rows))
+    launched(core)
+    tell(core, opening(9), chunk(9, Row(9, 0, 3)))
+    return core
+
+
+def test_one_place_runs_a_step_and_a_head_in_one() -> None:
+    """The tail of the step that is back, then its next head with the chunk's; the report says what it was made of."""
+    core = fusing()
+    assert tail(core).lane is Lane.DECODE
+    unit = tell(core, UnitEnded((8,)), now_us=5)[-1]
+    assert isinstance(unit, RunFusedHead)
+    assert (unit.piece.unit, unit.piece.token_ids, unit.piece.lane) == (9, (1, 2, 3), Lane.PREFILL)
+    assert (unit.step.rows, unit.step.token_ids, unit.step.lane) == ((Row(1, 4, 5),), (8,), Lane.DECODE)
+    (done,) = told(tell(core, UnitEnded(), now_us=20))
+    assert isinstance(done, StepDone)
+    assert (done.step, done.samples) == (1, (Sample(1, 1, 8),))
+    ran = core.take_timeline(now_us=30).ran[-1]
+    assert (ran.stage, ran.chunk, ran.next_step, ran.tail_us) == (Stage.FUSED_HEAD, 9, 2, 5)
+    assert (ran.start, ran.stop, ran.num_rows, ran.num_tokens) == (0, 3, 2, 4)
+    assert ran.rider == Rider(1, 1, 1, ready_us=0)
+    assert tail(core).lane is Lane.PREFILL
+
+
+def test_a_fused_unit_whose_step_has_no_rows_left_is_a_head() -> None:
+    """Every row finished in its tail: the chunk goes on, no step leaves."""
+    core = fusing(max_tokens=2)
+    tail(core)
+    (unit,) = [effect for effect in tell(core, UnitEnded((8,))) if isinstance(effect, RunHead)]
+    assert unit.lane is Lane.PREFILL
+    tell(core, UnitEnded())
+    ran = core.take_timeline(now_us=1).ran[-1]
+    assert (ran.stage, ran.next_step, ran.num_rows) == (Stage.FUSED_HEAD, None, 1)
+    assert ran.rider == Rider(1, 0, 0, ready_us=0)
+
+
+def test_a_fused_head_that_fails_fails_chunk_and_step() -> None:
+    """The sequences of both fail with the code, each told as what it was in; what the tail drew before still counts."""
+    core = fusing()
+    tail(core)
+    tell(core, UnitEnded((8,)))
+    effects = tell(core, UnitEnded(failure=ErrorCode.COMPUTE))
+    assert told(effects) == [
+        UnitFailed((9,), ErrorCode.COMPUTE, Stage.FUSED_HEAD, chunk=9),
+        StepDone(1, (Sample(1, 1, 8),), 0, 0),
+        UnitFailed((1,), ErrorCode.COMPUTE, Stage.FUSED_HEAD, step=2),
+    ]
+    tell(core, ReleaseSequences((1, 9)))
+    assert core.is_empty
+
+
+def test_a_step_tail_that_fails_in_a_fused_unit_leaves_the_chunk_alone() -> None:
+    """Only the rows of that step fail; the head runs."""
+    core = fusing()
+    tail(core)
+    effects = tell(core, UnitEnded(failure=ErrorCode.NOT_FINITE))
+    assert [effect.lane for effect in effects if isinstance(effect, RunHead)] == [Lane.PREFILL]
+    assert told(tell(core, UnitEnded()))[-1] == UnitFailed((1,), ErrorCode.NOT_FINITE, Stage.FUSED_HEAD, step=1)
+    assert tail(core).unit == 9
+
+
+def test_rows_that_are_gone_are_skipped_in_a_fused_head() -> None:
+    """Those of the step in its tail, those of the chunk in its head; what ran and what was skipped is counted apart."""
+    core = fusing(num_rows=2)
+    tell(core, opening(10), chunk(10, Row(10, 0, 2)))
+    tell(core, ReleaseSequences((2,)))
+    unit = tail(core)
+    assert unit.live == (True, False)
+    both = tell(core, UnitEnded((8,)))[-1]
+    assert isinstance(both, RunFusedHead)
+    tell(core, UnitEnded())
+    ran = core.take_timeline(now_us=1).ran[-1]
+    assert (ran.num_rows, ran.num_tokens, ran.num_skipped, core.num_skipped) == (2, 4, 1, 1)
+
+
+def test_a_chunk_that_overtook_is_back_first() -> None:
+    """Rows rode in it: its tail runs although the chunk before it is still in the cloud."""
+    core = made(FUSES)
+    tell(core, opening(1), opening(2), chunk(1, Row(1, 0, 3)), chunk(2, Row(2, 0, 3)))
+    for _ in range(2):
+        head(core)
+        tell(core, UnitEnded())
+    tell(core, back(Lane.PREFILL, 2, 3))
+    assert tail(core).unit == 2

@@ -1,11 +1,13 @@
 """Plans by name, their values, and the cut of a body."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeweave.errors import InvalidRequestError
-from edgeweave.interleave.nouns import Plan, PlanKind, Row, Segment
+from edgeweave.interleave.nouns import Fuse, Plan, PlanKind, Row, Segment
 from edgeweave.interleave.plans import MAX_IN_FLIGHT, PlanRequest, cut_evenly, kind_named, make_plan
 from edgeweave.interleave.rows import rows_between
 
@@ -26,14 +28,23 @@ def test_a_name_stands_for_its_limits(name: str, k: int, *, next_head_first: boo
 
 
 @pytest.mark.parametrize("values", [{"max_prefills": 2}, {"max_steps": 2}])
-def test_serial_with_more_than_one_unit_contradicts_itself(values: dict[str, int]) -> None:
+def test_serial_with_more_than_one_unit_contradicts_itself(values: dict[str, Any]) -> None:
     """A plan that contradicts its kind is refused and the error says how."""
     with pytest.raises(InvalidRequestError, match="serial keeps one unit away"):
         planned(PlanRequest(PlanKind.SERIAL, **values))
 
 
+def test_rows_ride_from_the_start_only_where_they_always_shall() -> None:
+    """`auto` begins apart, as `never` does: it is not known yet what riding gives. One unit alone cannot take rows."""
+    for kind in (PlanKind.ONE_P_ONE_D, PlanKind.TWO_P_ONE_D, PlanKind.ADAPTIVE):
+        fuses = {fuse: planned(PlanRequest(kind, fuse=fuse)).may_fuse for fuse in Fuse}
+        assert fuses == {Fuse.AUTO: False, Fuse.NEVER: False, Fuse.ALWAYS: True}
+    with pytest.raises(InvalidRequestError, match="so fuse cannot be always"):
+        planned(PlanRequest(PlanKind.SERIAL, fuse=Fuse.ALWAYS))
+
+
 @pytest.mark.parametrize("values", [{"max_prefills": MAX_IN_FLIGHT + 1}, {"max_steps": -1}])
-def test_limits_outside_the_range_are_refused(values: dict[str, int]) -> None:
+def test_limits_outside_the_range_are_refused(values: dict[str, Any]) -> None:
     """The cloud bounds by `MAX_IN_FLIGHT` the steps that it holds, so no plan goes beyond."""
     with pytest.raises(InvalidRequestError, match=f"between 1 and {MAX_IN_FLIGHT}"):
         planned(PlanRequest(PlanKind.TWO_P_ONE_D, **values))

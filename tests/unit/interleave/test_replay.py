@@ -6,7 +6,7 @@ import pytest
 
 from edgeweave.errors import ProtocolError
 from edgeweave.interleave.accounts import Side
-from edgeweave.interleave.nouns import Plan, PlanKind, Stage, Timeline, UnitRan
+from edgeweave.interleave.nouns import Plan, PlanKind, Rider, Stage, Timeline, UnitRan
 from edgeweave.interleave.plans import PlanRequest
 from edgeweave.interleave.replay import NUM_PLANS, Replay
 from fakes.driven import DrivenScheduler
@@ -69,3 +69,30 @@ def test_an_unknown_plan_in_a_report_ends_the_session() -> None:
     scheduler = DrivenScheduler().connect()
     scheduler.said(Side.CLOUD, Timeline((replace(STEP, plan=99),), (), idle_us=0, clock_us=10))
     assert scheduler.endings == ["a unit ran under plan 99, and the newest that was sent is 2"]
+
+
+def test_fused_units_are_replayed_from_what_was_ready() -> None:
+    """A step that rides, one that boards, and one that does neither although its plan says so."""
+    plan = replace(TWO_P, plan=3, may_fuse=True)
+    fused = replace(SEGMENT, stage=Stage.FUSED_SEGMENT, plan=3, rider=Rider(1, 1, 1))
+    boarding = replace(STEP, stage=Stage.BOARDING, plan=3, ride_layers=2)
+    replay = replayed()
+    replay.remember(plan)
+    for ran in (fused, boarding, replace(fused, ride_layers=2, step_layers=2)):
+        replay.observe(ran)
+    assert replay.num_departures == 0
+    replay.observe(replace(STEP, plan=3))
+    assert replay.num_departures == 1
+    replay.observe(replace(fused, plan=1))
+    assert replay.num_departures == 2
+
+
+def test_a_fused_head_is_replayed_where_one_place_holds_all_layers() -> None:
+    """A turnaround and a head that are ready go in one; tails go before."""
+    replay = Replay(holds_body=True)
+    replay.remember(replace(TWO_P, plan=3, may_fuse=True))
+    fused = replace(HEAD, stage=Stage.FUSED_HEAD, plan=3, decode_ready=True, tail_ready=False, rider=Rider(1, 1, 1))
+    replay.observe(fused)
+    assert replay.num_departures == 0
+    replay.observe(replace(fused, tail_ready=True))
+    assert replay.num_departures == 1

@@ -10,7 +10,7 @@ import pytest
 
 from edgeweave.errors import EdgeweaveError
 from edgeweave.interleave.limits import Limits
-from edgeweave.interleave.nouns import KvCapacity, PlanKind
+from edgeweave.interleave.nouns import Fuse, KvCapacity, PlanKind
 from edgeweave.interleave.plans import PlanRequest
 from fakes.mesh import Config
 from fakes.mutants import MUTATIONS
@@ -60,6 +60,15 @@ def test_every_order_is_exact_under_the_other_plans(kind: PlanKind) -> None:
 def test_every_order_is_exact_where_one_place_holds_all_layers() -> None:
     """Centralized, the same core and the same rules serve without a cloud."""
     walk = walked(replace(SMALL, centralized=True), ANY_LEAVES)
+    assert walk.is_complete
+    assert walk.num_ends > 1
+
+
+@pytest.mark.parametrize("centralized", [False, True], ids=["split", "one place"])
+def test_every_order_is_exact_where_rows_ride_in_prefill(*, centralized: bool) -> None:
+    """Steps that ride from the start or later, and chunks that overtake others, change no token and leave nothing."""
+    plan = PlanRequest(PlanKind.TWO_P_ONE_D, num_segments=2, fuse=Fuse.ALWAYS)
+    walk = walked(replace(SMALL, plan=plan, centralized=centralized), LONG_LEAVES)
     assert walk.is_complete
     assert walk.num_ends > 1
 

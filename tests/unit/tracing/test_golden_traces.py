@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from fakes.traced import TracedMesh, alone, cancelled, lost, woven
+from fakes.traced import TracedMesh, alone, cancelled, fused, lost, woven
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CASES: dict[str, Callable[[], TracedMesh]] = {
     "alone": alone,
     "1p1d": lambda: woven("1p1d"),
     "2p1d": lambda: woven("2p1d"),
+    "fused": fused,
     "cancelled": cancelled,
     "lost": lost,
 }

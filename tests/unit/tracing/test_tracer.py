@@ -1,6 +1,7 @@
 """What holds for the spans of every schedule of the cores."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -15,17 +16,18 @@ from edgeweave.tracing.step_spans import LATER_STEPS, STEPS_IN_FULL, is_traced
 from edgeweave.tracing.tracer import SessionTracer, Sinks, TracedRequest
 from edgeweave.tracing.windows import WINDOW_US
 from fakes.mesh import Config
-from fakes.schedules import CALM, ROUGH, Faults, Schedule
+from fakes.schedules import CALM, FUSING, ROUGH, Faults, Schedule
 
 SEEDS = range(60)
+BASES = [pytest.param(Config(), id="apart"), pytest.param(FUSING, id="fusing")]
 IN_TIMELINE = {SpanName.HEAD, SpanName.SEGMENT, SpanName.TAIL, SpanName.BODY, SpanName.TURNAROUND}
 
 
 class TracedSchedule(Schedule):
     """A schedule whose requests are all watched from the begin of a session."""
 
-    def __init__(self, seed: int, *, faults: Faults) -> None:
-        super().__init__(seed, faults=faults, base=Config())
+    def __init__(self, seed: int, *, faults: Faults, base: Config | None = None) -> None:
+        super().__init__(seed, faults=faults, base=base or Config())
         self.spans: list[Span] = []
         self.recorder = Recorder(self.mesh.scheduler, Sinks.one(self.spans.append))
         self.mesh.watcher = self.recorder.saw
@@ -44,11 +46,12 @@ class TracedSchedule(Schedule):
         return self.spans
 
 
+@pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("faults", [CALM, ROUGH], ids=["calm", "rough"])
-def test_no_child_is_outside_its_parent_and_no_span_comes_twice(faults: Faults) -> None:
+def test_no_child_is_outside_its_parent_and_no_span_comes_twice(faults: Faults, base: Config) -> None:
     """Whatever is delivered when: times go forward, chunks and steps hold what is inside them."""
     for seed in SEEDS:
-        spans = TracedSchedule(seed, faults=faults).traced()
+        spans = TracedSchedule(seed, faults=faults, base=base).traced()
         by_context = {span.context: span for span in spans}
         assert len(by_context) == len(spans), f"seed {seed}"
         for span in spans:
@@ -59,37 +62,49 @@ def test_no_child_is_outside_its_parent_and_no_span_comes_twice(faults: Faults) 
                 assert span.end_us <= parent.end_us, f"seed {seed}: {span}"
 
 
-def test_every_chunk_has_all_layers_of_the_body_once_and_every_step_its_parts() -> None:
-    """Without aborts nothing is left out: segments tile the body, and a step has its head, body, tail and two hops."""
+@pytest.mark.parametrize("base", BASES)
+def test_every_chunk_has_all_layers_of_the_body_once_and_every_step_its_parts(base: Config) -> None:
+    """Without aborts nothing is left out: segments tile the body, and a step has its head, body, tail and two hops.
+
+    A step that rode in a chunk has its body in one part or in two.
+    """
     for seed in SEEDS:
-        schedule = TracedSchedule(seed, faults=CALM)
+        schedule = TracedSchedule(seed, faults=CALM, base=base)
         spans, body = schedule.traced(), schedule.mesh.session.body
+        if schedule.mesh.scheduler.num_preemptions:
+            continue  # a chunk whose sequence was preempted is dropped where it is
         parts: dict[SpanContext, list[Span]] = {}
         for span in spans:
             if span.parent is not None:
                 parts.setdefault(span.parent, []).append(span)
         for chunk in [span for span in spans if span.name == SpanName.CHUNK]:
             segments = [part for part in parts[chunk.context] if part.name == SpanName.SEGMENT]
-            layers = [
-                layer
-                for part in segments
-                for layer in range(
-                    int(part.attributes[Attribute.START_LAYER]), int(part.attributes[Attribute.STOP_LAYER])
-                )
-            ]
-            assert layers == list(range(body.start, body.stop)), f"seed {seed}"
+            assert layers_of(segments, body) == list(range(body.start, body.stop)), f"seed {seed}"
         for step in [span for span in spans if span.name == SpanName.STEP]:
             names = Counter(part.name for part in parts[step.context])
             expected = {SpanName.HEAD: 1, SpanName.TAIL: 1, SpanName.SAMPLING: 1}
+            bodies = [part for part in parts[step.context] if part.name == SpanName.BODY]
             if body.num_layers:
-                expected |= {SpanName.BODY: 1, SpanName.HOP: 2}
+                expected |= {SpanName.BODY: len(bodies), SpanName.HOP: 2}
             assert names == expected, f"seed {seed}"
+            assert layers_of(bodies, body) == list(range(body.start, body.stop)), f"seed {seed}"
+            assert len(bodies) <= (2 if base is FUSING else 1), f"seed {seed}"
 
 
-def test_the_timelines_add_up_to_the_accounts() -> None:
+def layers_of(parts: Iterable[Span], body: Segment) -> list[int]:
+    """Return the layers of these parts, in order of the parts; one that names none is the whole body."""
+    spans = [part.attributes for part in parts]
+    bounds = [
+        (each.get(Attribute.START_LAYER, body.start), each.get(Attribute.STOP_LAYER, body.stop)) for each in spans
+    ]
+    return [layer for start, stop in bounds for layer in range(int(start), int(stop))]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_timelines_add_up_to_the_accounts(base: Config) -> None:
     """From spans alone: what ran, and the bubbles of each cause, are as long as the engines' own sums say."""
     for seed in SEEDS:
-        schedule = TracedSchedule(seed, faults=CALM)
+        schedule = TracedSchedule(seed, faults=CALM, base=base)
         spans, totals = schedule.traced(), schedule.mesh.session.totals
         for side in Side:
             roots = [s for s in spans if s.name == f"{SpanName.TIMELINE} {side.value}" and s.origin is ORIGINS[side]]

@@ -21,6 +21,7 @@ from edgeweave.interleave.nouns import (
     FinishReason,
     KvCapacity,
     OpenSequence,
+    Rider,
     Row,
     Sampling,
     Segment,
@@ -80,6 +81,7 @@ def of_unit(noun: type, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[A
     )
 
 
+RIDERS = st.builds(Rider, step=st.none() | U64, num_rows=U32, num_tokens=U32, ready_us=st.none() | U64)
 U32_FIELDS = {"start": U32, "stop": U32, "num_rows": U32, "num_tokens": U32, "plan": U32, "num_skipped": U32}
 
 st.register_type_strategy(int, U32)
@@ -100,6 +102,9 @@ st.register_type_strategy(
         next_step=st.none() | U64,
         tail_us=U64,
         sampling_us=U64,
+        rider=st.none() | RIDERS,
+        ride_layers=U32,
+        step_layers=U32,
         **U32_FIELDS,
     ),
 )
