@@ -4,26 +4,36 @@ Knows which units make up the work of each place. The formula is in `edgeweave.s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 
 from edgeweave.interleave.nouns import Stage
-from edgeweave.sim.bounds import Work, bound, decode_only_bound
+from edgeweave.sim.bounds import Work, bound, decode_only_bound, fused_bound
 from weaving.loads import BenchLoad, Steady
 from weaving.run import Run
 from weaving.steady import Costs
 from weaving.step_times import StepTimes, merged
 
+_IN_ONE_PLACE = (Stage.HEAD, Stage.TAIL, Stage.FUSED_HEAD)
+
 
 @dataclass(frozen=True, slots=True)
 class PlaceTimes:
-    """What a load takes on the engine that has the body, when nothing waits: all its prefill, and steps by rows."""
+    """What a load takes on the engine that has the body, when nothing waits: all its prefill, and steps by rows.
+
+    `fused_us` is what all of it took where rows ride in prefill, thin batches included; `None` where they do not.
+    """
 
     prefill_us: float
     steps: StepTimes
+    fused_us: float | None = None
 
     def work_us(self, load: BenchLoad) -> float:
-        """Return the time of the whole load, every step at full batch."""
+        """Return the time of the whole load, as it was where rows ride, else apart."""
+        return self.apart_us(load) if self.fused_us is None else self.fused_us
+
+    def apart_us(self, load: BenchLoad) -> float:
+        """Return the time of all prefill and of all steps, each by itself and every step at full batch."""
         if not load.num_later_tokens:
             return self.prefill_us
         num_steps = load.num_later_tokens / load.max_batch_size
@@ -39,20 +49,40 @@ def place_times(runs: Sequence[Run]) -> PlaceTimes:
     """Return the times of the engine that has the body, over runs of one load at one place.
 
     Prefill takes what it takes under the plan that cuts it least: more cuts are a loss of the order, not of the split.
+    It takes that apart from decode, so plans under which rows ride in it are left out, unless there are no others.
     """
-    stages = (Stage.SEGMENT,) if runs[0].key.place.is_split else (Stage.HEAD, Stage.TAIL)
+    stages = (Stage.SEGMENT, Stage.FUSED_SEGMENT) if runs[0].key.place.is_split else _IN_ONE_PLACE
     by_variant: dict[str, list[int]] = {}
-    for run in runs:
+    for run in [run for run in runs if not fuses(run)] or runs:
         by_variant.setdefault(run.key.variant, []).append(run.use.body.stage_us(*stages))
     return PlaceTimes(
         min(mean(times_us) for times_us in by_variant.values()), StepTimes(merged(*(run.steps for run in runs)))
     )
 
 
+def one_place_times(base: Sequence[Run], trials: Sequence[Run]) -> PlaceTimes:
+    """Return the times of one place, from runs of its best plan and from a trial of each.
+
+    Where rows ride under the best, what prefill and steps take apart comes from the others.
+    """
+    if not any(fuses(run) for run in base):
+        return place_times([*base, *(run for run in trials if run.key.variant == base[0].key.variant)])
+    return replace(place_times([*base, *trials]), fused_us=mean(run.use.body.busy_us for run in base))
+
+
+def fuses(run: Run) -> bool:
+    """Whether rows rode in prefill in this run."""
+    return run.use.body.stage_us(Stage.FUSED_SEGMENT, Stage.FUSED_HEAD) > 0
+
+
 def place_bound(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> float:
-    """Return the highest ratio to one place for any order, from all runs of the split at one place."""
+    """Return the highest ratio to one place for any order, from all runs of the split at one place.
+
+    Where rows ride in prefill, here or there, it is that of orders in which they may; else of those in which not.
+    """
     if load.steady is not Steady.DECODE:
-        return bound(place_work(load, one_place, runs))
+        may_ride = one_place.fused_us is not None or any(fuses(run) for run in runs)
+        return (fused_bound if may_ride else bound)(place_work(load, one_place, runs))
     batch = load.max_batch_size
     return decode_only_bound(
         one_place.steps.step_us(batch),
@@ -67,7 +97,7 @@ def place_work(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> W
     cloud = place_times(runs)
     return Work(
         centralized_us=one_place.work_us(load),
-        body_us=cloud.work_us(load),
+        body_us=cloud.apart_us(load),
         body_prefill_us=cloud.prefill_us,
         num_steps=load.num_later_tokens / load.max_batch_size,
         decode_return_us=decode_return_us(load, runs) if load.num_later_tokens else 0.0,

@@ -10,7 +10,7 @@ from statistics import mean, median
 from edgeweave.interleave.nouns import BubbleCause
 from edgeweave.sim.bounds import Work
 from weaving.answers import Latency, good_share, tokens_per_s
-from weaving.bounds import PlaceTimes, decode_return_us, place_bound, place_times, place_work
+from weaving.bounds import PlaceTimes, decode_return_us, one_place_times, place_bound, place_work
 from weaving.loads import BenchLoad
 from weaving.places import Place
 from weaving.ratios import Ratio, paired
@@ -80,7 +80,7 @@ def table_of(load: BenchLoad, *, trials: Sequence[Run], runs: Sequence[Run]) -> 
     """
     baseline = best_of(trials)
     base = [run for run in runs if not run.key.place.is_split]
-    times = place_times([*base, *(run for run in trials if run.key.variant == baseline)])
+    times = one_place_times(base, trials)
     others = [] if load.is_open else [_plain_cell([run]) for run in trials if run.key.variant != baseline]
     comparison = _Comparison(load, base, times)
     groups = _grouped(run for run in runs if run.key.place.is_split)

@@ -89,7 +89,11 @@ async def measure(
     async with Client(mesh.scheduler_address, tls=tls) as client:
         plan = variant.plan
         await client.set_plan(
-            plan.kind, max_prefills=plan.max_prefills, max_steps=plan.max_steps, num_segments=plan.num_segments
+            plan.kind,
+            max_prefills=plan.max_prefills,
+            max_steps=plan.max_steps,
+            num_segments=plan.num_segments,
+            fuse=plan.fuse,
         )
         player = Player(partial(_ask, client), clock)
         await _warm_up(player, question)

@@ -6,7 +6,7 @@ Knows names, plans and the flags that only one place has. To compare one more, a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from edgeweave.interleave.nouns import PlanKind
+from edgeweave.interleave.nouns import Fuse, PlanKind
 from edgeweave.interleave.plans import PLAN_NAMES, PlanRequest
 
 
@@ -28,8 +28,9 @@ class Variant:
 _PIECE = {"--head-piece-tokens": "512"}
 CENTRALIZED: Sequence[Variant] = (
     Variant("alternate", PlanRequest(PlanKind.ONE_P_ONE_D), is_centralized=True, edge_flags=_PIECE),
-    Variant("prefill first", PlanRequest(PlanKind.ADAPTIVE), is_centralized=True, edge_flags=_PIECE),
+    Variant("prefill first", PlanRequest(PlanKind.ADAPTIVE, fuse=Fuse.NEVER), is_centralized=True, edge_flags=_PIECE),
+    Variant("fused", PlanRequest(PlanKind.ADAPTIVE, fuse=Fuse.ALWAYS), is_centralized=True, edge_flags=_PIECE),
 )
-"""Plans of one place: decode alternates with chunks, or waits for them until its batch is full."""
+"""Plans of one place: decode alternates with chunks, or waits for them until its batch is full, or rides in them."""
 
 SPLIT: Mapping[str, Variant] = {name: Variant(name, PlanRequest(kind)) for name, kind in PLAN_NAMES.items()}
