@@ -2,5 +2,5 @@
 
 from typing import Final
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Both sides of a session must speak this version; it rises when a message or a rule changes its meaning."""

@@ -9,6 +9,7 @@ import pytest
 from edgeweave.clock import MonotonicClock
 from edgeweave.errors import EdgeweaveError, SessionLostError, StaleSessionError, UnavailableError
 from edgeweave.interleave.nouns import Attached, DType
+from edgeweave.interleave.protocol import PROTOCOL
 from edgeweave.rpc.channels import dial
 from edgeweave.rpc.dialed_lane import LaneOptions
 from edgeweave.rpc.lanes import open_lanes
@@ -65,7 +66,7 @@ LIES = {
     "head_layers": (2, "cloud has 2"),
     "tail_layers": (3, "cloud has 3"),
     "dtype": (DType.BFLOAT16, "edge has float32, cloud has bfloat16"),
-    "protocol": (99, "edge has 1, cloud has 99"),
+    "protocol": (99, f"edge has {PROTOCOL}, cloud has 99"),
 }
 
 
