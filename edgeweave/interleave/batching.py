@@ -54,22 +54,23 @@ class _Space:
     """What is left of the limits of one chunk."""
 
     limits: Limits
-    most_tokens: int | None = None
+    part_tokens: int | None = None
     num_tokens: int = 0
     num_rows: int = 0
     size: int = LARGE_SIZE
     is_closed: bool = False
 
     def has_room(self, num_tokens: int) -> bool:
-        fits = self.num_tokens + num_tokens <= (self.most_tokens or self.limits.prefill_budget)
+        most = self.limits.prefill_budget if self.part_tokens is None or not self.num_rows else self.part_tokens
+        fits = self.num_tokens + num_tokens <= most
         return not self.is_closed and fits and self.num_rows < self.limits.max_prefill_batch_size
 
     def part_of(self, num_tokens: int) -> int:
         """Return how many of the tokens that are left of a prompt go into one chunk."""
         most = self.limits.chunk_tokens
-        if self.most_tokens is None:
+        if self.part_tokens is None:
             return min(num_tokens, most)
-        num_parts = -(-num_tokens // min(most, self.most_tokens))
+        num_parts = max(1, round(num_tokens / self.part_tokens), -(-num_tokens // most))
         return -(-num_tokens // num_parts)
 
     def add(self, num_tokens: int, *, prompt_tokens: int) -> None:
@@ -91,16 +92,16 @@ def form_chunk(
     num_slots: int,
     may_admit: bool,
     limits: Limits,
-    most_tokens: int | None = None,
+    part_tokens: int | None = None,
 ) -> Draft:
     """Return the next chunk: first what is open, then what may be admitted, both in order.
 
     `num_slots` is how many more sequences may run; with `may_admit` false nothing new is opened. A request that does
     not fit stops the forming, so that nobody overtakes it; only long prompts are set aside for a chunk of their own.
-    No more of either is looked at than that takes. With `most_tokens` the chunk holds no more, and prompts are cut
-    evenly to fit.
+    No more of either is looked at than that takes. With `part_tokens` prompts are cut evenly into parts of about
+    that size, and a chunk holds one, or several prompts that are smaller together.
     """
-    space = _Space(limits, most_tokens)
+    space = _Space(limits, part_tokens)
     continued = _continue(prefilling, space)
     if not may_admit:
         return Draft(continued)

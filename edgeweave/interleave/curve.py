@@ -13,7 +13,7 @@ OUTLIER = 4.0
 """A time this many times the expected one is not taken."""
 LEAST_SPREAD = 0.05
 """Relative variance of the sizes below which the fixed part of a line cannot be told from the rest."""
-ASSUMED_FIXED_SHARE = 0.5
+ASSUMED_FIXED_SHARE = 0.2
 RECENT = 16
 """The mean of a size follows about so many observations of it."""
 

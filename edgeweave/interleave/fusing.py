@@ -2,9 +2,9 @@
 
 A round is a step of each group with the prefill that belongs to it, in microseconds of the body; docs/weaving.md works
 the arithmetic out. Let a step take S, be outside for R, and have n tokens of prompts that belong to it. A chunk of T
-tokens with the step in it takes F. The rest of the prefill is what covers the return:
+tokens with the step in it takes F, and x tokens run alone while the step is outside:
 
-    apart  S + max(R, prefill of n)        fused  F + max(R, prefill of n - T in chunks of T)
+    apart  S + max(R, prefill of n)        fused  (F + R) max(1, n / (T + x))
 
 Pure functions of a forecast. Decides nothing.
 """
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from edgeweave.interleave.forecast import Forecast
 
-MOST_PARTS = 16
-"""Into so many parts a prompt is cut at most, so that each step finds a chunk to ride in."""
+NUM_SIZES = 16
+"""So many sizes are weighed, up to a whole prompt."""
+LARGEST_PART = 1.5
+"""An even part of a prompt is so many times the size that is asked for, at most."""
 NEARLY = 1.01
 """Of sizes whose rounds are so close to the best the largest is taken: fewer chunks are less to do for everybody."""
 
@@ -35,11 +37,11 @@ class Ride:
 def best_ride(forecast: Forecast, *, max_steps: int, longest_us: float | None = None) -> Ride | None:
     """Return the ride with the shortest round; `None` if no step takes `longest_us` or less with a chunk in it."""
     whole = forecast.whole_tokens
-    sizes = sorted({math.ceil(whole / parts) for parts in range(1, MOST_PARTS + 1)}, reverse=True)
+    sizes = sorted({math.ceil(whole * size / NUM_SIZES) for size in range(1, NUM_SIZES + 1)}, reverse=True)
     rides = [
         Ride(tokens, _round_us(forecast, tokens, max_steps), _from_share(forecast, tokens, max_steps))
         for tokens in sizes
-        if longest_us is None or _fused_us(forecast, tokens, max_steps) <= longest_us
+        if longest_us is None or _fused_us(forecast, round(LARGEST_PART * tokens), max_steps) <= longest_us
     ]
     best_us = min((ride.round_us for ride in rides), default=0.0)
     return next((ride for ride in rides if ride.round_us <= NEARLY * best_us), None)
@@ -52,12 +54,20 @@ def round_apart_us(forecast: Forecast, *, max_steps: int) -> float:
 
 
 def _round_us(forecast: Forecast, chunk_tokens: int, max_steps: int) -> float:
-    """Return how long a round lasts; where there is less prefill than rides would take, some steps run alone."""
+    """Return how long a round lasts for full steps.
+
+    Where there is less prefill than rides would take, some steps run alone. Where there is more than a ride and a
+    return take, it is not run: steps are the thinner for it, and so many more rounds do what one would.
+    """
     tokens, step_us = _tokens(forecast, max_steps), forecast.step_us(max_steps)
     ride_share = min(1.0, tokens / chunk_tokens)
     decode_us = ride_share * _fused_us(forecast, chunk_tokens, max_steps) + (1 - ride_share) * step_us
-    rest_us = forecast.prefill_us(max(0.0, tokens - chunk_tokens), chunk_tokens=chunk_tokens)
-    return _longer_us(forecast, max_steps, decode_us, rest_us)
+    chunk_us = forecast.prefill_us(chunk_tokens, chunk_tokens=chunk_tokens)
+    groups, return_us = forecast.groups(max_steps), forecast.measures.decode_return_us
+    alone_us = max(0.0, return_us - (groups - 1) * decode_us)
+    taken = groups * ride_share * chunk_tokens + (chunk_tokens * alone_us / chunk_us if chunk_us > 0 else 0.0)
+    rounds = max(1.0, groups * tokens / taken) if taken > 0 else 1.0
+    return rounds * (groups * decode_us + alone_us)
 
 
 def _longer_us(forecast: Forecast, max_steps: int, decode_us: float, prefill_us: float) -> float:

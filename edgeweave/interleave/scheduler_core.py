@@ -282,7 +282,7 @@ class SchedulerCore:
             num_slots=self.limits.max_sequences(max_steps=self.plan.max_steps) - num_live,
             may_admit=not num_live or not (accounts.is_low or session.first_to_grow()),
             limits=self.limits,
-            most_tokens=self.planner.ride_tokens(num_decoding=session.num_decoding),
+            part_tokens=self.planner.ride_tokens(num_decoding=session.num_decoding),
         )
 
     def _issue(

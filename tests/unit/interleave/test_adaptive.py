@@ -261,7 +261,7 @@ def test_rows_begin_to_ride_for_a_clear_gain_and_ride_on_for_none() -> None:
 
 def test_time_per_token_bounds_the_chunks_that_rows_ride_in() -> None:
     """With the objective tpot a chunk with a step in it takes no longer than is asked for."""
-    measures = measured(rtt_us=1000, num_prompt=4000)
+    measures = measured(rtt_us=1000, num_prompt=1000)
     short = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=15_000), fuse=Fuse.AUTO)
     assert short.ride_tokens is not None
     assert measures.fused_us(short.ride_tokens, num_rows=8) <= 15_000

@@ -28,7 +28,7 @@ def form(
     num_blocks: tuple[int, int] = (100_000, 100_000),
     num_slots: int = 100,
     may_admit: bool = True,
-    most_tokens: int | None = None,
+    part_tokens: int | None = None,
 ) -> Draft:
     """Form a chunk over blocks of one token."""
     edge, cloud = (Account(KvCapacity(1, count)) for count in num_blocks)
@@ -39,7 +39,7 @@ def form(
         num_slots=num_slots,
         may_admit=may_admit,
         limits=limits,
-        most_tokens=most_tokens,
+        part_tokens=part_tokens,
     )
 
 
@@ -167,10 +167,22 @@ def test_every_prompt_is_served_once_whole_and_nobody_waits_for_ever(prompts: li
 
 
 def test_a_chunk_to_ride_in_holds_one_even_part_of_a_prompt() -> None:
-    """Prompts are cut into parts of equal length, none longer than asked for, and parts of two are not mixed."""
-    assert lengths(form([10, 10], most_tokens=4)) == [4]
-    assert lengths(form([9, 10], most_tokens=4)) == [3]
+    """Parts of equal length, as close to the size that is asked for as that allows; parts of two are not mixed."""
+    assert lengths(form([10, 10], part_tokens=4)) == [5]
+    assert lengths(form([9, 10], part_tokens=4)) == [5]
+    assert lengths(form([11], part_tokens=4)) == [4]
     begun = [Prefilling(1, 4, 10), Prefilling(2, 0, 9)]
-    assert [(row.start, row.stop) for row in form(prefilling=begun, most_tokens=4).continued] == [(4, 7)]
-    assert lengths(form([2, 2, 2], most_tokens=4)) == [2, 2]
-    assert lengths(form([10], limits=Limits(chunk_tokens=2), most_tokens=4)) == [2]
+    assert [(row.start, row.stop) for row in form(prefilling=begun, part_tokens=4).continued] == [(4, 7)]
+    assert lengths(form([2, 2, 2], part_tokens=4)) == [2, 2]
+    assert lengths(form([10], limits=Limits(chunk_tokens=2), part_tokens=4)) == [2]
+
+
+@given(num_tokens=st.integers(1, 10_000), part_tokens=st.integers(1, 4096))
+def test_no_part_is_half_more_than_asked_for(num_tokens: int, part_tokens: int) -> None:
+    """All parts of a prompt together are the prompt, one after the other."""
+    start = 0
+    while start < num_tokens:
+        (row,) = form(prefilling=[Prefilling(1, start, num_tokens)], part_tokens=part_tokens).continued
+        assert row.stop - row.start <= max(1, -(-3 * part_tokens // 2))
+        start = row.stop
+    assert start == num_tokens
