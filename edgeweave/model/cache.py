@@ -15,17 +15,27 @@ from torch import Tensor
 from edgeweave.interleave.nouns import KvCapacity, Row
 from edgeweave.kv import BlockTable, Move
 from edgeweave.model.attention import AttentionRule
-from edgeweave.model.ragged import attend_unit
+from edgeweave.model.one_core import one_core
+from edgeweave.model.ragged import KeysValues, attend_unit
 from edgeweave.model.unit_rows import UnitRows
 
 
 class LayerKv:
     """Keys and values of one layer."""
 
-    def __init__(self, cache: "KvCache", *, keys: Tensor, values: Tensor) -> None:
+    def __init__(self, cache: "KvCache", *, kept: KeysValues) -> None:
         self._cache = cache
-        self.keys = keys  # [kv heads, blocks * block tokens, key dim]
-        self.values = values  # [kv heads, blocks * block tokens, value dim]
+        self._kept = kept
+
+    @property
+    def keys(self) -> Tensor:
+        """Keys of all tokens: [kv heads, blocks * block tokens, key dim]."""
+        return self._kept.keys
+
+    @property
+    def values(self) -> Tensor:
+        """Values of all tokens: [kv heads, blocks * block tokens, value dim]."""
+        return self._kept.values
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
         """Do what `attend_tokens` does; take [1, heads, tokens, dim] and return [1, tokens, heads, value dim]."""
@@ -40,7 +50,7 @@ class LayerKv:
         unit = self._cache.unit
         self.keys.index_copy_(1, unit.slots, keys.transpose(0, 1))
         self.values.index_copy_(1, unit.slots, values.transpose(0, 1))
-        return attend_unit(queries, self.keys, self.values, unit=unit, rule=rule)
+        return attend_unit(queries, self._kept, unit=unit, rule=rule)
 
     def move(self, move: Move, *, block_tokens: int) -> None:
         """Carry out `move` on the tokens of this layer."""
@@ -51,14 +61,20 @@ class LayerKv:
 
 
 class KvCache:
-    """The layers' keys and values and the table of their blocks."""
+    """The layers' keys and values and the table of their blocks.
 
-    def __init__(self, capacity: KvCapacity, *, device: torch.device, dtype: torch.dtype) -> None:
+    `on_one_core` lets the compiled attention of one core take rows of one token, where there is one.
+    """
+
+    def __init__(
+        self, capacity: KvCapacity, *, device: torch.device, dtype: torch.dtype, on_one_core: bool = False
+    ) -> None:
         self.capacity = capacity
         self.table = BlockTable(capacity.num_blocks)
         self.unit = UnitRows.place([], [], device=device)
         self.device = device
         self.dtype = dtype
+        self._on_one_core = on_one_core
         self._layers: list[LayerKv] = []
 
     def add_layer(self, *, kv_heads: int, key_dim: int, value_dim: int) -> LayerKv:
@@ -66,7 +82,8 @@ class KvCache:
         num_tokens = self.capacity.num_blocks * self.capacity.block_tokens
         keys = torch.empty(kv_heads, num_tokens, key_dim, device=self.device, dtype=self.dtype)
         values = torch.empty(kv_heads, num_tokens, value_dim, device=self.device, dtype=self.dtype)
-        layer = LayerKv(self, keys=keys, values=values)
+        kept = KeysValues(keys, values, one_core(keys, values) if self._on_one_core else None)
+        layer = LayerKv(self, kept=kept)
         self._layers.append(layer)
         return layer
 

@@ -66,7 +66,7 @@ def load_part(
     probe_cut(tree)
     fill(tree.model, checkpoint, dtype=dtype, device=device)
     checkpoint.close()
-    cache = KvCache(capacity, device=device, dtype=dtype)
+    cache = KvCache(capacity, device=device, dtype=dtype, on_one_core=torch.get_num_threads() == 1)
     give_kv(shapes, cache, kept=kept)
     part = Part(tree, stack, cache, device=device)
     if placement.runs_directly:

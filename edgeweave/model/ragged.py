@@ -1,44 +1,57 @@
 """Attention of the rows of a unit, each to the keys and values of its own sequence.
 
 Reads the cache through views: a sequence's tokens lie side by side, heads that share a key head are a dimension of
-their own, so nothing is gathered or repeated. Plain attention goes to torch's fused kernel; what that kernel does not
-know (capped scores, sinks) is computed by its formula.
+their own, so nothing is gathered or repeated. Rows of one token go to the compiled attention of `one_core` where it is
+right for them, other plain attention to torch's fused kernel; what that kernel does not know (capped scores, sinks) is
+computed by its formula.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from edgeweave.model.attention import AttentionRule
-from edgeweave.model.unit_rows import Band, PlacedRow, UnitRows
+from edgeweave.model.bands import Band, Bands
+from edgeweave.model.one_core import OneCore
+from edgeweave.model.placed_row import PlacedRow
+from edgeweave.model.unit_rows import UnitRows
 
 
-def attend_unit(query: Tensor, keys: Tensor, values: Tensor, *, unit: UnitRows, rule: AttentionRule) -> Tensor:
+@dataclass(frozen=True, slots=True)
+class KeysValues:
+    """Keys and values of all tokens of one layer, and what attends to them for rows of one token, if torch does not."""
+
+    keys: Tensor  # [kv heads, tokens, key dim]
+    values: Tensor  # [kv heads, tokens, value dim]
+    one_core: OneCore | None
+
+
+def attend_unit(query: Tensor, kept: KeysValues, *, unit: UnitRows, rule: AttentionRule) -> Tensor:
     """Return what the tokens of `unit` attend to: [tokens, heads, value dim].
 
-    `query` is [tokens, heads, key dim]; `keys` and `values` are those of the whole cache, [kv heads, tokens, dim].
+    `query` is [tokens, heads, key dim]; `kept` are the keys and values of the whole cache.
     """
-    if not unit.rows and unit.singles is None:
-        return _attend_bands(query, keys, values, bands=unit.bands, rule=rule)
-    attended = query.new_empty(*query.shape[:2], values.shape[2])
-    if unit.singles is not None:
-        of_bands = _attend_bands(query[unit.singles], keys, values, bands=unit.bands, rule=rule)
-        attended.index_copy_(0, unit.singles, of_bands)
+    attended = query.new_empty(*query.shape[:2], kept.values.shape[2])
+    if unit.singles and kept.one_core is not None and _is_plain(rule):
+        kept.one_core.attend(attended, query, unit.table, rule)
+    elif unit.singles:
+        attended.index_copy_(0, unit.bands.tokens, _attend_bands(query, kept, bands=unit.bands, rule=rule))
     for row in unit.rows:
         packed = slice(row.packed_start, row.packed_stop)
-        attended[packed] = _attend_row(query[packed], keys, values, row=row, unit=unit, rule=rule)
+        attended[packed] = _attend_row(query[packed], kept.keys, kept.values, row=row, unit=unit, rule=rule)
     return attended
 
 
-def _attend_bands(query: Tensor, keys: Tensor, values: Tensor, *, bands: Sequence[Band], rule: AttentionRule) -> Tensor:
-    """Return what the rows of `bands` attend to, one query each, in the order of the bands."""
-    of_each = torch.split_with_sizes(query, [band.num_rows for band in bands])
+def _attend_bands(query: Tensor, kept: KeysValues, *, bands: Bands, rule: AttentionRule) -> Tensor:
+    """Return what the rows of `bands` attend to, one query each, band by band."""
+    of_each = torch.split_with_sizes(query[bands.tokens], [band.num_rows for band in bands.bands])
     attended = [
-        _attend_band(of_band, keys, values, band=band, rule=rule) for of_band, band in zip(of_each, bands, strict=True)
+        _attend_band(of_band, kept.keys, kept.values, band=band, rule=rule)
+        for of_band, band in zip(of_each, bands.bands, strict=True)
     ]
-    return torch.cat(attended) if len(attended) > 1 else attended[0]
+    return torch.cat(attended)
 
 
 def _attend_band(query: Tensor, keys: Tensor, values: Tensor, *, band: Band, rule: AttentionRule) -> Tensor:

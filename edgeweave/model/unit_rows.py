@@ -4,59 +4,50 @@ Knows where each row's tokens lie in the packed tensors and where its sequence's
 Built once a unit, used by each of its layers. Does not know layers.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from edgeweave.interleave.nouns import Row
+from edgeweave.model.bands import Bands
+from edgeweave.model.placed_row import PlacedRow
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedRow:
-    """Token positions `[start, stop)` of one sequence.
+class SingleRows:
+    """The rows of one token of a unit, for what takes them all at once: arrays [rows] int64 over numbers of tokens.
 
-    They are the tokens `[packed_start, packed_stop)` of the unit; position 0 of the sequence lies at token `base` of
-    the cache.
+    Row i is token `tokens[i]` of the unit; its sequence begins at token `bases[i]` of the cache, and what it sees ends
+    at token `stops[i]` there.
     """
 
-    start: int
-    stop: int
-    packed_start: int
-    packed_stop: int
-    base: int
+    tokens: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    stops: NDArray[np.int64]
 
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of this row."""
-        return self.stop - self.start
+    @classmethod
+    def of(cls, rows: Sequence[PlacedRow]) -> "SingleRows":
+        """Return `rows` as arrays."""
+        numbers = np.array([(row.packed_start, row.base, row.base + row.stop) for row in rows], dtype=np.int64)
+        tokens, bases, stops = numbers.T.copy()
+        return cls(tokens, bases, stops)
 
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Rows of one token, all at position `start`, of `num_rows` sequences that lie `step` tokens apart in the cache.
-
-    The first one's sequence begins at token `base`. So their keys are one strided view, and one call attends for all.
-    """
-
-    start: int
-    base: int
-    step: int = 0
-    num_rows: int = 1
+    def first_keys(self, window: int | None) -> NDArray[np.int64]:
+        """Return the first token of the cache that each row sees."""
+        return self.bases if window is None else np.maximum(self.bases, self.stops - window)
 
 
-@dataclass(slots=True)
+@dataclass
 class UnitRows:
-    """All rows of a unit in packed order, and the masks that its layers share.
-
-    `rows` are those of several tokens; those of one are in `bands`, in their order. `singles` says where these tokens
-    are in the unit, `None` if it has no others and they are in that order.
-    """
+    """All rows of a unit in packed order, `rows` of several tokens and `singles` of one, and what its layers share."""
 
     rows: tuple[PlacedRow, ...]
-    bands: tuple[Band, ...]
-    singles: Tensor | None  # [rows of one token] int64
+    singles: tuple[PlacedRow, ...]
     device: torch.device
     slots: Tensor  # [tokens] int64: where in the cache each token's key and value go
     _masks: dict[tuple[int, int, int, int | None], Tensor] = field(default_factory=dict)
@@ -71,10 +62,17 @@ class UnitRows:
             packed += row.num_tokens
         slots = _ranges([(row.base + row.start, row.base + row.stop) for row in placed])
         long = tuple(row for row in placed if row.num_tokens != 1)
-        single = sorted((row for row in placed if row.num_tokens == 1), key=lambda row: (row.start, row.base))
-        places = [row.packed_start for row in single]
-        singles = None if places == list(range(packed)) or not places else torch.tensor(places, device=device)
-        return cls(long, bands(single), singles, device, slots.to(device))
+        return cls(long, tuple(row for row in placed if row.num_tokens == 1), device, slots.to(device))
+
+    @cached_property
+    def table(self) -> SingleRows:
+        """The rows of one token as arrays; there is at least one."""
+        return SingleRows.of(self.singles)
+
+    @cached_property
+    def bands(self) -> Bands:
+        """The rows of one token in as few bands as they allow."""
+        return Bands.of(self.singles, device=self.device)
 
     def mask(self, row: PlacedRow, *, first_key: int, window: int | None, dtype: torch.dtype) -> Tensor:
         """Return what is added to the scores of keys from `first_key` on for each query of `row`: [queries, keys].
@@ -96,27 +94,6 @@ class UnitRows:
 def positions_of(rows: Sequence[Row], *, device: torch.device) -> Tensor:
     """Return the position of each token of `rows` in its sequence: [1, tokens] int64."""
     return _ranges([(row.start, row.stop) for row in rows]).to(device).unsqueeze(0)
-
-
-def bands(rows: Iterable[PlacedRow]) -> tuple[Band, ...]:
-    """Return `rows`, of one token each and ordered by position and base, in as few bands as neighbours allow."""
-    found: list[Band] = []
-    for row in rows:
-        longer = _longer(found[-1], row) if found else None
-        if longer is None:
-            found.append(Band(row.start, row.base))
-        else:
-            found[-1] = longer
-    return tuple(found)
-
-
-def _longer(band: Band, row: PlacedRow) -> Band | None:
-    """Return `band` with `row` behind it, `None` where it does not go on like that."""
-    step = row.base - (band.base + (band.num_rows - 1) * band.step)
-    goes_on = step == band.step or band.num_rows == 1
-    if row.start != band.start or not goes_on:
-        return None
-    return replace(band, step=step, num_rows=band.num_rows + 1)
 
 
 def _ranges(ranges: Sequence[tuple[int, int]]) -> Tensor:

@@ -41,9 +41,11 @@ def _by_the_book(query: Tensor, key: Tensor, value: Tensor, *, rule: AttentionRu
 class Sequences:
     """Whole sequences of random queries, keys and values, and a cache that sees them row by row."""
 
-    def __init__(self, lengths: list[int], shape: Shape, *, num_blocks: int = 32) -> None:
+    def __init__(self, lengths: list[int], shape: Shape, *, num_blocks: int = 32, on_one_core: bool = False) -> None:
         generator = torch.Generator().manual_seed(0)
-        self.cache = KvCache(KvCapacity(4, num_blocks), device=torch.device("cpu"), dtype=torch.float32)
+        self.cache = KvCache(
+            KvCapacity(4, num_blocks), device=torch.device("cpu"), dtype=torch.float32, on_one_core=on_one_core
+        )
         self.layer: LayerKv = self.cache.add_layer(
             kv_heads=shape.kv_heads, key_dim=shape.key_dim, value_dim=shape.value_dim
         )
@@ -72,11 +74,12 @@ RULES = {
 }
 
 
+@pytest.mark.parametrize("on_one_core", [True, False], ids=["one-core", "torch"])
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 @pytest.mark.parametrize("shape", [Shape(4), Shape(2), Shape(1), Shape(4, 12, 6), Shape(2, 6, 12)])
-def test_rows_attend_to_their_own_sequence(shape: Shape, rule: AttentionRule) -> None:
+def test_rows_attend_to_their_own_sequence(shape: Shape, rule: AttentionRule, *, on_one_core: bool) -> None:
     """Chunks and single tokens of several sequences in one unit equal the formula over each whole sequence."""
-    sequences = Sequences([17, 9, 3], shape)
+    sequences = Sequences([17, 9, 3], shape, on_one_core=on_one_core)
     units = [
         [Row(0, 0, 6), Row(1, 0, 9)],
         [Row(2, 0, 1), Row(0, 6, 7)],
@@ -107,3 +110,40 @@ def test_moved_keys_and_values_are_the_same() -> None:
     assert sequences.cache.table.num_used == 12
     sequences.cache.free([0, 1, 2, 5])
     assert sequences.cache.table.num_used == 0
+
+
+@pytest.mark.parametrize("on_one_core", [True, False], ids=["one-core", "torch"])
+@pytest.mark.parametrize("window", [None, 5, 100])
+def test_a_step_takes_rows_of_every_length(window: int | None, *, on_one_core: bool) -> None:
+    """One row each, equal lengths and others, in any order, beside a chunk: each sees its own sequence and no more."""
+    lengths = [1, 2, 3, 4, 5, 8, 8, 8, 13, 31]
+    sequences = Sequences(lengths, Shape(2), on_one_core=on_one_core)
+    rule = _rule(window=window)
+    sequences.run([Row(number, 0, length - 1) for number, length in enumerate(lengths) if length > 1], rule)
+    rows = [Row(number, length - 1, length) for number, length in enumerate(lengths)]
+    for unit in (rows, rows[::-1], [*rows[3:6], Row(9, 20, 31), *rows[6:9], *rows[:3]]):
+        torch.testing.assert_close(sequences.run(unit, rule), sequences.expected(unit, rule))
+
+
+def test_large_scores_leave_no_share_for_the_others() -> None:
+    """The shares of one core reach from 1 to what a float32 does not hold any more, as torch's do."""
+    outputs = []
+    for on_one_core in (True, False):
+        sequences = Sequences([9], Shape(2), on_one_core=on_one_core)
+        sequences.tensors = [[300 * tensor for tensor in tensors] for tensors in sequences.tensors]
+        sequences.run([Row(0, 0, 8)], _rule())
+        outputs.append(sequences.run([Row(0, 8, 9)], _rule()))
+    torch.testing.assert_close(*outputs)
+
+
+@pytest.mark.parametrize("on_one_core", [True, False], ids=["one-core", "torch"])
+def test_numbers_that_are_none_stay_with_their_sequence(*, on_one_core: bool) -> None:
+    """A sequence with a key that is no number attends to nothing that is one; the others are as without it."""
+    sequences = Sequences([6, 6, 6], Shape(2), on_one_core=on_one_core)
+    sequences.tensors[1][1][:, 2] = float("nan")
+    sequences.run([Row(number, 0, 5) for number in range(3)], _rule())
+    rows = [Row(number, 5, 6) for number in range(3)]
+    attended = sequences.run(rows, _rule())
+    assert attended[1].isnan().all()
+    expected = sequences.expected(rows, _rule())
+    torch.testing.assert_close(attended[[0, 2]], expected[[0, 2]])
