@@ -14,7 +14,7 @@ from edgeweave.interleave.nouns import BubbleCause
 from weaving.cells import Cell, Table
 from weaving.use import cause_words
 
-_COLORS = {"serial": "#9e9e9e", "1p1d": "#e6a23c", "2p1d": "#4a90d9", "adaptive": "#2e8b57"}
+_COLORS = {"serial": "#9e9e9e", "1p1d": "#e6a23c", "2p1d": "#4a90d9", "adaptive": "#2e8b57", "apart": "#9b6fc4"}
 _CAUSE_COLORS = ("#8d6e63", "#bdbdbd", "#d9534f", "#f0ad4e", "#7e57c2", "#212121")
 _PLACES_OF_A_LINE = 2
 

@@ -33,4 +33,8 @@ CENTRALIZED: Sequence[Variant] = (
 )
 """Plans of one place: decode alternates with chunks, or waits for them until its batch is full, or rides in them."""
 
-SPLIT: Mapping[str, Variant] = {name: Variant(name, PlanRequest(kind)) for name, kind in PLAN_NAMES.items()}
+SPLIT: Mapping[str, Variant] = {
+    **{name: Variant(name, PlanRequest(kind)) for name, kind in PLAN_NAMES.items()},
+    "apart": Variant("apart", PlanRequest(PlanKind.ADAPTIVE, fuse=Fuse.NEVER)),
+}
+"""Plans of the split: those that have names, and `adaptive` where no row rides in prefill."""

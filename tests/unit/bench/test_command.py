@@ -13,7 +13,7 @@ def test_without_options_the_emulated_engines_are_measured_in_full() -> None:
     (part,) = parse([]).parts
     assert part.engines == "emulated"
     assert part.loads == ("A", "B", "prefill", "decode", "C")
-    assert part.plans == ("serial", "1p1d", "2p1d", "adaptive")
+    assert part.plans == ("serial", "1p1d", "2p1d", "adaptive", "apart")
     assert [str(place) for place in part.places] == ["0 km", "500 km", "1,000 km", "3,000 km", "10,000 km"]
 
 
