@@ -14,8 +14,11 @@ from enum import Enum
 
 ATTENTION_LABEL = "attention of a layer"
 """Under this name what a layer does with its keys and values is recorded as a whole; its own time is Python."""
+COMPILED_LABEL = "compiled attention"
+"""Under this name attention that is no operator of torch is recorded, which counts as if it were one."""
 _LINEAR_WORDS = ("linear",)
 _LINEAR_NAMES = frozenset({"aten::addmm", "aten::mm"})
+_ATTENTION_LABELS = frozenset({ATTENTION_LABEL, COMPILED_LABEL})
 _ATTENTION_WORDS = ("scaled_dot_product", "flash_attention")
 
 
@@ -75,7 +78,7 @@ def breakdown(calls: Sequence[OpCall], *, step_us: float, profiled_step_us: floa
 
 def part_of(path: Sequence[str]) -> Part:
     """Return the part of an operator, by its own name and those of what called it."""
-    if any(name == ATTENTION_LABEL or any(word in name for word in _ATTENTION_WORDS) for name in path):
+    if any(name in _ATTENTION_LABELS or any(word in name for word in _ATTENTION_WORDS) for name in path):
         return Part.ATTENTION
     if any(name in _LINEAR_NAMES or any(word in name for word in _LINEAR_WORDS) for name in path):
         return Part.LINEAR

@@ -6,17 +6,16 @@ time is told.
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from contest.breakdown import ATTENTION_LABEL, Breakdown, OpCall, breakdown
+from contest.breakdown import ATTENTION_LABEL, COMPILED_LABEL, Breakdown, OpCall, breakdown
 from contest.edge_model import DecodingBatch, EdgePlayer, loaded, parser, settings_of
 from contest.turns import Prompts, Streams
-from edgeweave.model import EdgeModel
+from edgeweave.model import EdgeModel, single_rows
 from edgeweave.model.cache import LayerKv
 
 NUM_BLOCKS = 5
@@ -28,27 +27,54 @@ def main(argv: Sequence[str]) -> None:
     """Take turns until there are no more."""
     streams = Streams.taken()
     given = parser().parse_args(argv)
+    records = Records()
+    records.watch_attention()  # before it is loaded: layers keep what they call
     model = loaded(given)
     streams.serve(
-        lambda request: _figures(_profiled(model, request["prompts"], piece_tokens=given.piece_tokens)),
+        lambda request: _figures(_profiled(model, request["prompts"], records, piece_tokens=given.piece_tokens)),
         settings=settings_of(given),
     )
 
 
-def _profiled(model: EdgeModel, prompts: Prompts, *, piece_tokens: int) -> Breakdown:
+class Records:
+    """Records of what is no operator of torch, written while they are on."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+
+    def watch_attention(self) -> None:
+        """Watch what a layer does with its keys and values, and the compiled attention within."""
+        calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
+        for name, call in calls.items():
+            setattr(LayerKv, name, self._watched(call, ATTENTION_LABEL))
+        single_rows.attend_singles = self._watched(single_rows.attend_singles, COMPILED_LABEL)
+
+    def _watched(self, call: Callable[..., Any], label: str) -> Callable[..., Any]:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if not self.is_on:
+                return call(*args, **kwargs)
+            with record_function(label):
+                return call(*args, **kwargs)
+
+        return watched
+
+
+def _profiled(model: EdgeModel, prompts: Prompts, records: Records, *, piece_tokens: int) -> Breakdown:
     token_ids = EdgePlayer(model, piece_tokens=piece_tokens).prefill(prompts)
     batch = DecodingBatch(model, [len(prompt) for prompt in prompts], token_ids)
-    _block(batch)  # the first one warms up model and profiler
-    blocks = sorted((_block(batch) for _ in range(NUM_BLOCKS)), key=lambda block: block.step_us)
+    _block(batch, records)  # the first one warms up model and profiler
+    blocks = sorted((_block(batch, records) for _ in range(NUM_BLOCKS)), key=lambda block: block.step_us)
     model.free(range(len(prompts)))
     return blocks[NUM_BLOCKS // 2]
 
 
-def _block(batch: DecodingBatch) -> Breakdown:
+def _block(batch: DecodingBatch, records: Records) -> Breakdown:
     """Return where the time of some steps goes."""
     step_us = _step_us(batch)
-    with _recorded_attention(), profile(activities=[ProfilerActivity.CPU]) as profiler:
+    records.is_on = True
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         profiled_step_us = _step_us(batch)
+    records.is_on = False
     calls = [_call_of(event) for event in profiler.events() or []]
     return breakdown(calls, step_us=step_us, profiled_step_us=profiled_step_us, num_steps=STEPS)
 
@@ -58,27 +84,6 @@ def _step_us(batch: DecodingBatch) -> float:
     for _ in range(STEPS):
         batch.step()
     return (time.perf_counter() - begin_s) * 1e6 / STEPS
-
-
-@contextmanager
-def _recorded_attention() -> Iterator[None]:
-    """Let each call that a layer's keys and values get leave a record of its own, around those of its operators."""
-    calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
-    for name, call in calls.items():
-        setattr(LayerKv, name, _recorded(call))
-    try:
-        yield
-    finally:
-        for name, call in calls.items():
-            setattr(LayerKv, name, call)
-
-
-def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
-    def recorded(*args: Any, **kwargs: Any) -> Any:
-        with record_function(ATTENTION_LABEL):
-            return function(*args, **kwargs)
-
-    return recorded
 
 
 def _call_of(event: FunctionEvent) -> OpCall:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contest.breakdown import ATTENTION_LABEL, OpCall, Part, breakdown, part_of
+from contest.breakdown import ATTENTION_LABEL, COMPILED_LABEL, OpCall, Part, breakdown, part_of
 
 CALLS = [
     OpCall(("aten::linear",), 10.0, 1),
@@ -31,6 +31,13 @@ def test_operators_are_listed_by_time_with_their_calls_in_a_step() -> None:
     assert ATTENTION_LABEL not in {op.name for op in ops}
 
 
+def test_compiled_attention_counts_as_an_operator() -> None:
+    calls = [OpCall((ATTENTION_LABEL,), 5.0, 1), OpCall((COMPILED_LABEL, ATTENTION_LABEL), 30.0, 0)]
+    found = breakdown(calls, step_us=100.0, profiled_step_us=100.0, num_steps=1)
+    assert found.parts_us[Part.ATTENTION] == 30.0
+    assert found.parts_us[Part.PYTHON] == 70.0
+
+
 def test_an_operator_is_never_less_than_nothing() -> None:
     found = breakdown([OpCall(("aten::mul",), 1.0, 5)], step_us=10.0, profiled_step_us=20.0, num_steps=1)
     assert found.parts_us[Part.OTHER] == 0.0
@@ -47,6 +54,7 @@ def test_noise_that_makes_steps_under_the_profiler_faster_takes_nothing_off() ->
         (("aten::mm", "aten::matmul", "aten::linear"), Part.LINEAR),
         (("aten::mm", "aten::matmul", ATTENTION_LABEL), Part.ATTENTION),
         (("aten::empty", "aten::_scaled_dot_product_flash_attention_for_cpu"), Part.ATTENTION),
+        ((COMPILED_LABEL, ATTENTION_LABEL), Part.ATTENTION),
         (("aten::rms_norm",), Part.OTHER),
     ],
 )
