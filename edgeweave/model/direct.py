@@ -8,12 +8,11 @@ it is.
 Knows parts and layers. Knows no architecture by name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from edgeweave.interleave.nouns import Row, Segment
 from edgeweave.model.attention import KV_ATTRIBUTE, AttentionRule
@@ -24,29 +23,9 @@ from edgeweave.model.layers import LayerStack
 from edgeweave.model.packed import Packing
 from edgeweave.model.part import Part
 from edgeweave.model.probe_layer import LayerShape
+from edgeweave.model.sameness import SMOOTH, Operations, is_near
 
 _MOST_TOKENS: Final = 5
-_TOLERANCES: Final = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-"""How far the two may be apart, as a share of the largest number: the order of sums, and nothing else."""
-_SMOOTH: Final = frozenset(
-    {
-        *("linear", "t", "mm", "addmm", "add", "mul", "neg", "pow", "mean", "rsqrt", "silu", "gelu"),
-        *(
-            "view",
-            "_unsafe_view",
-            "reshape",
-            "transpose",
-            "unsqueeze",
-            "slice",
-            "cat",
-            "clone",
-            "to",
-            "_to_copy",
-            "alias",
-        ),
-    }
-)
-"""Operations that such a layer needs beside attention: none has a threshold, or does one thing or another."""
 
 
 @torch.inference_mode()
@@ -75,7 +54,7 @@ def _direct(part: Part, stack: LayerStack, index: int, shape: LayerShape, rotati
     expected = _output(part, index)
     setattr(shape.attention, KV_ATTRIBUTE, watched.kv)
     stack.replace(index, own)
-    if len(watched.rules) != 1 or not watched.operations.seen <= _SMOOTH:
+    if len(watched.rules) != 1 or not watched.operations.seen <= SMOOTH:
         return None
     direct = DirectLayer(modules, kv=watched.kv, rule=watched.rules[0], rotation=rotation)
     stack.replace(index, direct)
@@ -90,7 +69,7 @@ def _is_same(part: Part, index: int, expected: Tensor) -> bool:
         output = _output(part, index)
     except (TypeError, RuntimeError):  # its own forward takes other arguments, or its weights have other shapes
         return False
-    return bool((output - expected).abs().max() <= _TOLERANCES[expected.dtype] * expected.abs().max())
+    return is_near(output, expected)
 
 
 def _output(part: Part, index: int) -> Tensor:
@@ -104,7 +83,7 @@ def _output(part: Part, index: int) -> Tensor:
 class _WatchedLayer(nn.Module):
     """Stands for a layer, and notes what it computes."""
 
-    def __init__(self, own: nn.Module, operations: "_Operations") -> None:
+    def __init__(self, own: nn.Module, operations: "Operations") -> None:
         super().__init__()
         self._own = own
         self._operations = operations
@@ -122,7 +101,7 @@ class _WatchedKv:
     def __init__(self, kv: LayerKv) -> None:
         self.kv = kv
         self.rules: list[AttentionRule] = []
-        self.operations = _Operations()
+        self.operations = Operations()
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
         """Attend as `kv` does."""
@@ -131,19 +110,3 @@ class _WatchedKv:
         attended = self.kv.attend(query, key, value, rule)
         self.operations.is_off = False
         return attended
-
-
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped there
-    """Notes the names of torch's operations that run inside, unless it is off."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # the same
-        self.is_off = False
-        self.seen: set[str] = set()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        if not self.is_off:
-            self.seen.add(func.overloadpacket.__name__)
-        return func(*args, **(kwargs or {}))

@@ -14,6 +14,7 @@ from edgeweave.model.capacity import KvMemory, kept_layers
 from edgeweave.model.checkpoint import Checkpoint
 from edgeweave.model.device import open_device
 from edgeweave.model.direct import run_directly
+from edgeweave.model.direct_spine import take_spine
 from edgeweave.model.dtypes import dtype_of, torch_dtype
 from edgeweave.model.fingerprint import fingerprint_of
 from edgeweave.model.loading import fill
@@ -22,6 +23,7 @@ from edgeweave.model.part import Part, cut, give_kv
 from edgeweave.model.probe import probe_cut, probe_layers
 from edgeweave.model.probe_layer import LayerShape
 from edgeweave.model.sides import ModelFacts
+from edgeweave.model.spine import spine_of
 from edgeweave.model.tree import build_tree
 
 
@@ -69,9 +71,10 @@ def load_part(
     cache = KvCache(capacity, device=device, dtype=dtype, on_one_core=torch.get_num_threads() == 1)
     give_kv(shapes, cache, kept=kept)
     part = Part(tree, stack, cache, device=device)
-    if placement.runs_directly:
-        run_directly(part, stack, shapes, packing)
+    all_run_directly = placement.runs_directly and run_directly(part, stack, shapes, packing) == stack.kept
     pack_linears(tree.model, packing)
+    if all_run_directly:
+        take_spine(part, spine_of(tree, stack), kept, with_outside=edge)
     return _facts(checkpoint, tree.config, split=split, body=body, dtype=element), part, device
 
 

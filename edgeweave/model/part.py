@@ -1,7 +1,8 @@
 """One side's share of a model: some of its layers, and at the edge what lies around them.
 
-A part is the whole module tree with this side's weights only. Every unit is one run of the model's own forward: layers
-of other sides pass the hidden state on, and a unit that ends before the output head leaves after its last layer.
+A part is the whole module tree with this side's weights only. A unit is one run of the model's own forward: layers of
+other sides pass the hidden state on, and a unit that ends before the output head leaves after its last layer. Where the
+part has a spine, what lies around the layers is called without that forward.
 
 Knows modules, layers and rows. Does not know files (`loading`) or who calls it (`edge`, `cloud`).
 """
@@ -17,6 +18,7 @@ from edgeweave.model.attention import KV_ATTRIBUTE
 from edgeweave.model.cache import KvCache
 from edgeweave.model.layers import Absent, LayersLeft, LayerStack, Passage
 from edgeweave.model.probe_layer import LayerShape
+from edgeweave.model.spine import Spine
 from edgeweave.model.tree import ModelTree
 from edgeweave.model.unit_rows import positions_of
 
@@ -31,15 +33,21 @@ class Part:
         self._base: nn.Module = tree.model.base_model
         self._stack = stack
         self._device = device
+        self._vocab_size: int = tree.config.vocab_size
+        self.spine: Spine | None = None
 
     def embed(self, rows: Sequence[Row], token_ids: Sequence[int], layers: Segment) -> Tensor:
         """Run the embedding and `layers` over `token_ids`, given in row order; return [tokens, hidden]."""
-        self._stack.passage = Passage(layers, None, leaves=True)
         ids = torch.tensor([token_ids], device=self._device)
+        if self.spine is not None:
+            return self._along(self.spine, rows, self.spine.embed(ids), layers)[0]
+        self._stack.passage = Passage(layers, None, leaves=True)
         return self._leave(rows, input_ids=ids)
 
     def pass_through(self, rows: Sequence[Row], hidden: Tensor, layers: Segment) -> Tensor:
         """Run `layers` over `hidden` [tokens, hidden]; return [tokens, hidden]."""
+        if self.spine is not None:
+            return self._along(self.spine, rows, hidden.unsqueeze(0), layers)[0]
         self._stack.passage = Passage(layers, hidden.unsqueeze(0), leaves=True)
         return self._leave(rows, inputs_embeds=_unread(hidden))
 
@@ -48,15 +56,26 @@ class Part:
 
         Returns the logits of the last token of each row that `final` names: [len(final), vocab].
         """
-        self._stack.passage = Passage(layers, hidden.unsqueeze(0), leaves=not final)
         if not final:
             if layers.num_layers:
-                self._leave(rows, inputs_embeds=_unread(hidden))
-            return hidden.new_empty(0, self._model.config.get_text_config().vocab_size)
+                self.pass_through(rows, hidden, layers)
+            return hidden.new_empty(0, self._vocab_size)
         last = _last_tokens(rows, final).to(self._device)
+        if self.spine is not None:
+            through = self._along(self.spine, rows, hidden.unsqueeze(0), layers)
+            return self.spine.logits(through[:, last])[0]
+        self._stack.passage = Passage(layers, hidden.unsqueeze(0), leaves=False)
         output = self._forward(self._model, rows, inputs_embeds=_unread(hidden), logits_to_keep=last)
         logits: Tensor = output.logits[0]
         return logits
+
+    def _along(self, spine: Spine, rows: Sequence[Row], hidden: Tensor, layers: Segment) -> Tensor:
+        """Run `layers` over `hidden` [1, tokens, hidden] without the model's own forward."""
+        if not layers.num_layers:
+            return hidden
+        self.cache.begin(rows)
+        positions = positions_of(rows, device=self._device)
+        return spine.pass_layers(hidden, positions, range(layers.start, layers.stop))
 
     def _leave(self, rows: Sequence[Row], **inputs: Tensor) -> Tensor:
         try:

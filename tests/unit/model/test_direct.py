@@ -1,5 +1,6 @@
 """Layers that run directly against those of transformers, and which ones may."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from edgeweave.model.cache import KvCache
 from edgeweave.model.checkpoint import Checkpoint
 from edgeweave.model.common_layer import common_layer
 from edgeweave.model.direct import run_directly
+from edgeweave.model.direct_spine import take_spine
 from edgeweave.model.layers import LayerStack
 from edgeweave.model.loading import fill
 from edgeweave.model.packed import PackedLinear, Packing
 from edgeweave.model.part import Part, cut, give_kv
 from edgeweave.model.probe import probe_layers
+from edgeweave.model.spine import Spine, spine_of
 from edgeweave.model.tree import build_tree
 from models.architectures import ARCHITECTURES, NUM_LAYERS
 from models.tiny import tiny_model
@@ -34,9 +37,9 @@ class Loaded:
     """The whole of a tiny model in one part, before anything takes the place of its layers."""
 
     def __init__(self, folder: Path) -> None:
-        tree = build_tree(folder, dtype=torch.float32)
+        self.tree = tree = build_tree(folder, dtype=torch.float32)
         self.shapes = probe_layers(tree)
-        kept = [Segment(0, NUM_LAYERS)]
+        self.kept = kept = [Segment(0, NUM_LAYERS), Segment(NUM_LAYERS, NUM_LAYERS)]
         self.stack: LayerStack = cut(tree, kept=kept, with_outside=True)
         fill(tree.model, Checkpoint.open(folder), dtype=torch.float32, device=CPU)
         cache = KvCache(KV, device=CPU, dtype=torch.float32)
@@ -46,9 +49,23 @@ class Loaded:
     def run_directly(self, packing: Packing | None = None) -> tuple[int, ...]:
         return run_directly(self.part, self.stack, self.shapes, packing or Packing(PLAIN))
 
+    @property
+    def spine(self) -> Spine:
+        spine = spine_of(self.tree, self.stack)
+        assert spine is not None
+        return spine
+
+    def takes(self, spine: Spine) -> bool:
+        return take_spine(self.part, spine, self.kept, with_outside=True)
+
     def output(self, hidden: Tensor, rows: list[Row]) -> Tensor:
         with torch.inference_mode():
             return self.part.pass_through(rows, hidden.clone(), Segment(0, NUM_LAYERS))
+
+    def logits(self, ids: list[int], rows: list[Row], final: list[int]) -> Tensor:
+        with torch.inference_mode():
+            hidden = self.part.embed(rows, ids, self.kept[0])
+            return self.part.finish(rows, hidden, self.kept[1], final=final)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -136,6 +153,48 @@ def test_an_activation_is_taken_as_it_is() -> None:
     hidden = torch.randn(3, own.part.hidden_size)
     rows = [Row(1, 0, 3)]
     torch.testing.assert_close(direct.output(hidden, rows), own.output(hidden, rows), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", sorted(DIRECT))
+def test_where_all_layers_run_directly_the_models_forward_is_not_needed(architecture: str) -> None:
+    """Logits of prompts and steps are those of the model's own forward, for each row that is asked for."""
+    own, along = Loaded(tiny_model(architecture)), Loaded(tiny_model(architecture))
+    along.run_directly()
+    assert along.takes(along.spine)
+    for rows, final in (
+        ([Row(1, 0, 5), Row(2, 0, 3)], [1]),
+        ([Row(1, 5, 6), Row(2, 3, 4)], [0, 1]),
+        ([Row(2, 4, 9)], []),
+    ):
+        ids = [7 * number % 100 for number in range(sum(row.num_tokens for row in rows))]
+        logits = [loaded.logits(ids, rows, final) for loaded in (along, own)]
+        torch.testing.assert_close(*logits, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_that_does_something_else_around_its_layers_keeps_its_forward() -> None:
+    """The numbers decide: without the final norm they are others."""
+    loaded = Loaded(tiny_model("llama"))
+    loaded.run_directly()
+    assert not loaded.takes(replace(loaded.spine, norm=nn.Identity()))
+    assert loaded.part.spine is None
+    assert loaded.takes(loaded.spine)
+
+
+def test_an_operation_that_chooses_keeps_the_models_forward() -> None:
+    """Logits that are capped far away are equal here, and not everywhere."""
+    loaded = Loaded(tiny_model("llama"))
+    loaded.run_directly()
+    output = loaded.tree.model.get_submodule("lm_head")
+    output.register_forward_hook(lambda _module, _operands, logits: logits.clamp(max=1e6))
+    assert not loaded.takes(replace(loaded.spine, output=_unhooked(output)))
+
+
+def _unhooked(linear: nn.Module) -> nn.Module:
+    """Return `linear` without its hooks."""
+    assert isinstance(linear, nn.Linear)
+    plain = nn.Linear(linear.in_features, linear.out_features, bias=False, device="meta")
+    plain.weight = linear.weight
+    return plain
 
 
 def test_other_shapes_are_told_from_the_common_one() -> None:
