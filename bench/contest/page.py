@@ -10,7 +10,7 @@ from typing import Any
 from contest.breakdown import Part
 from contest.engines import Engine
 from contest.results import RATIOS, ModelResults
-from contest.speeds import Spread
+from contest.rounds import Measured
 from weaving.ratios import Ratio
 
 _WEIGHT_BYTES = {Engine.OURS: 4, Engine.OURS_BF16: 2}
@@ -77,10 +77,7 @@ def _model_parts(results: ModelResults, engines: Sequence[Engine]) -> list[str]:
 
 def speed_table(results: ModelResults, engines: Sequence[Engine]) -> str:
     """Return tokens a second of each case and engine."""
-    rows = [
-        [str(each.speeds.case), *(_speed(each.speeds.spread(engine)) for engine in engines)]
-        for each in results.measured
-    ]
+    rows = [[str(each.speeds.case), *(_speed(each, engine) for engine in engines)] for each in results.measured]
     return markdown_table(["", *engines], rows)
 
 
@@ -160,8 +157,11 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return f"| {' | '.join(cell.ljust(max(3, width)) for cell, width in zip(cells, widths, strict=True))} |"
 
 
-def _speed(spread: Spread | None) -> str:
-    return "not installed" if spread is None else f"{spread.median:,.1f} ({spread.least:,.1f}-{spread.most:,.1f})"
+def _speed(measured: Measured, engine: Engine) -> str:
+    spread = measured.speeds.spread(engine)
+    if spread is None:
+        return "no figure" if engine in measured.verdicts else "not installed"
+    return f"{spread.median:,.1f} ({spread.least:,.1f}-{spread.most:,.1f})"
 
 
 def _ratio(ratio: Ratio | None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from contest.cases import Case
 from contest.engines import Engine
 from contest.models import Model
-from contest.page import Origin, markdown_table, page_of
+from contest.page import Origin, markdown_table, page_of, speed_table
 from contest.results import ModelResults
 from contest.rounds import Measured
 from contest.speeds import Speeds
@@ -83,6 +83,12 @@ def test_a_page_is_golden() -> None:
     assert "| `aten::addmm` | linear layers | 64    | 998 |" in page
     settings = ["ours**: dtype float32", "generate**: dtype float32, attention sdpa", "vllm**: not installed"]
     assert page.endswith("## Settings\n\n" + "".join(f"- **{words}\n" for words in settings))
+
+
+def test_an_engine_that_noise_left_no_figure_is_not_called_missing() -> None:
+    results = _results()
+    results.measured[0].verdicts[Engine.VLLM] = Verdict(8, 8)
+    assert speed_table(results, [Engine.VLLM]).endswith("| decode, batch 8 | no figure |")
 
 
 def test_settings_that_differ_by_model_are_told_for_each() -> None:
