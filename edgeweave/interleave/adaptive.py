@@ -39,8 +39,10 @@ STOCK = 0.5
 """Prompts that may wait to cover returns, as a share of a batch."""
 CATCH_UP = 0.125
 """Share of the steps of a mean answer in which what waits beyond the stock is to be through."""
-FUSE_GAIN = 1.02
-"""Rows begin to ride where a round is predicted to be at least this much faster, and ride on while it is not slower."""
+FUSE_GAIN = 1.05
+"""Rows begin to ride where a round is predicted to be at least this much faster: finer chunks cost more than is known."""
+FUSE_ON_GAIN = 1.02
+"""They ride on while it is at least this much faster."""
 FUSE_STEPS = 8
 """A chunk that has begun takes rows after so many parts of it: a finer value would change with every report."""
 STEPS_GAIN = 1.08
@@ -170,14 +172,14 @@ def _fill_to_rows(forecast: Forecast, max_steps: int) -> int:
 
 
 def _ride(forecast: Forecast, longest_us: float | None, max_steps: int, *, fuse: Fuse) -> Ride | None:
-    """Return the ride that gives most, if it is worth it: clearly at first, then while it is not worse."""
+    """Return the ride that gives most, if it is worth it: clearly at first, then while it still is."""
     if fuse is Fuse.NEVER or not forecast.measures.has_steps:
         return None
     longest_us = None if longest_us is None else longest_us + forecast.step_us(max_steps)
     ride = best_ride(forecast, max_steps=max_steps, longest_us=longest_us)
     if fuse is Fuse.ALWAYS:
         return ride
-    least_gain = 1.0 if forecast.queue.fuses else FUSE_GAIN
+    least_gain = FUSE_ON_GAIN if forecast.queue.fuses else FUSE_GAIN
     is_worth = ride is not None and ride.round_us * least_gain <= round_apart_us(forecast, max_steps=max_steps)
     return ride if is_worth else None
 
