@@ -40,7 +40,7 @@ STOCK = 0.5
 CATCH_UP = 0.125
 """Share of the steps of a mean answer in which what waits beyond the stock is to be through."""
 FUSE_GAIN = 1.05
-"""Rows begin to ride where a round is predicted to be at least this much faster: finer chunks cost more than is known."""
+"""Rows begin to ride where a round is predicted to be so much faster: finer chunks cost more than is known."""
 FUSE_ON_GAIN = 1.02
 """They ride on while it is at least this much faster."""
 FUSE_STEPS = 8
