@@ -19,11 +19,11 @@ _SPEEDS = (
     "a prefill, those of the prompt, by the time to the first token."
 )
 _METHOD = (
-    "Operators have the time that `torch.profiler` tells, each without what it calls. The profiler takes time itself: "
-    "by what steps under it took longer than steps without it, {record_us:.2f} µs for each of its records; that is "
-    "taken off the operator in which a record was written. What is then left of a step without the profiler is Python: "
-    "the interpreter, and the way into an operator. Attention is all that a layer does with its keys and values, "
-    "storing them included."
+    "How steps were taken apart: operators have the time that `torch.profiler` tells, each without what it calls. The "
+    "profiler takes time itself: what steps under it took longer than steps before and after them is spread evenly "
+    "over its records, and taken off the operator in which a record was written. What is then left of a step without "
+    "the profiler is Python: the interpreter, and the way into an operator. Attention is all that a layer does with "
+    "its keys and values, storing them included."
 )
 
 
@@ -48,6 +48,7 @@ def page_of(results: Sequence[ModelResults], engines: Sequence[Engine], origin: 
         "# Engines on one core",
         how,
         *(part for each in results for part in _model_parts(each, engines)),
+        *([_METHOD] if any(each.profiles for each in results) else []),
         "## Settings",
         *_settings_parts(results, engines),
     ]
@@ -123,7 +124,7 @@ def _profile_parts(engine: Engine, profile: Mapping[str, Any]) -> list[str]:
     return [
         f"### A decode step of {engine} at batch {profile['batch']}: {step_us / 1e3:.2f} ms",
         markdown_table(["", "ms", "share"], parts),
-        _METHOD.format(record_us=profile["record_us"]),
+        f"A record of the profiler took {profile['record_us']:.2f} µs. The operators with the most time:",
         markdown_table(["operator", "part of", "calls", "µs"], ops),
     ]
 

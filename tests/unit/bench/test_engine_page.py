@@ -1,5 +1,6 @@
 """The page of a contest, as text."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from contest.cases import Case
@@ -79,7 +80,8 @@ def _results() -> ModelResults:
 def test_a_page_is_golden() -> None:
     page = page_of([_results()], ENGINES, Origin("bench/engine.py --rounds 2", "2 cores", 1, 2))
     assert page.startswith(PAGE)
-    assert "0.50 µs for each of its records" in page
+    assert "A record of the profiler took 0.50 µs." in page
+    assert page.count("How steps were taken apart:") == 1
     assert "| `aten::addmm` | linear layers | 64    | 998 |" in page
     settings = ["ours**: dtype float32", "generate**: dtype float32, attention sdpa", "vllm**: not installed"]
     assert page.endswith("## Settings\n\n" + "".join(f"- **{words}\n" for words in settings))
@@ -89,6 +91,11 @@ def test_an_engine_that_noise_left_no_figure_is_not_called_missing() -> None:
     results = _results()
     results.measured[0].verdicts[Engine.VLLM] = Verdict(8, 8)
     assert speed_table(results, [Engine.VLLM]).endswith("| decode, batch 8 | no figure |")
+
+
+def test_without_a_profile_nothing_is_said_of_it() -> None:
+    results = replace(_results(), profiles={})
+    assert "profiler" not in page_of([results], ENGINES, Origin("bench/engine.py", "2 cores", 1, 2))
 
 
 def test_settings_that_differ_by_model_are_told_for_each() -> None:
