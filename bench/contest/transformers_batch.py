@@ -1,8 +1,8 @@
 """The whole model under continuous batching of `transformers`: `python -m contest.transformers_batch FOLDER`.
 
-It is what `generate_batch` runs, with its thread kept alive between turns. Nothing that was tried on a CPU was faster
-than these settings: pages of 16 to 1,024 tokens and more of them, smaller batches of tokens, sharing of blocks, eager
-attention, and compiling; batches made ahead need an accelerator.
+It is what `generate_batch` runs, with its thread kept alive between turns. No other setting was seen to be much faster
+on a CPU: pages of 16 to 1,024 tokens and more of them, smaller batches of tokens, sharing of blocks, eager attention,
+and compiling were tried; batches made ahead need an accelerator.
 """
 
 import argparse
