@@ -9,7 +9,6 @@ Each engine is a process that stays; one computes at a time, the others sleep in
 were not those of the reference; the last lines say which.
 """
 
-import asyncio
 import json
 import os
 import sys
@@ -27,8 +26,8 @@ from contest.page import Origin, page_of
 from contest.process import EngineProcess
 from contest.results import ModelResults
 from contest.rounds import Contest, Question
-from edgeweave.errors import EdgeweaveError
 from weaving.machine import machine_line
+from weaving.outcome import exit_code
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,16 +35,7 @@ def main(argv: Sequence[str]) -> int:
     wanted = parse(argv)
     machine = machine_line()
     os.sched_setaffinity(0, {wanted.core})  # for all that is started from here
-    try:
-        failures = asyncio.run(bench(wanted, machine=machine))
-    except KeyboardInterrupt:
-        return 130
-    except EdgeweaveError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
-    for line in failures:
-        print(f"FAILED {line}")
-    return 1 if failures else 0
+    return exit_code(bench(wanted, machine=machine))
 
 
 async def bench(wanted: Wanted, *, machine: str) -> list[str]:

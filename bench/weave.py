@@ -16,7 +16,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from edgeweave.clock import MonotonicClock
-from edgeweave.errors import EdgeweaveError
 from weaving.campaign import Campaign, Measured
 from weaving.cells import Table, table_of
 from weaving.certificates import certificates
@@ -25,6 +24,7 @@ from weaving.engine_kinds import engines_named
 from weaving.figures import table_figures
 from weaving.loads import bench_loads
 from weaving.machine import machine_line
+from weaving.outcome import exit_code
 from weaving.plots import write_plots
 from weaving.run import Question
 from weaving.shares import Machine
@@ -35,17 +35,7 @@ from weaving.variants import SPLIT
 
 def main(argv: Sequence[str]) -> int:
     """Run the command line; return the exit code."""
-    wanted = parse(argv)
-    try:
-        failures = asyncio.run(bench(wanted))
-    except KeyboardInterrupt:
-        return 130
-    except EdgeweaveError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
-    for line in failures:
-        print(f"FAILED {line}")
-    return 1 if failures else 0
+    return exit_code(bench(parse(argv)))
 
 
 async def bench(wanted: Wanted) -> list[str]:

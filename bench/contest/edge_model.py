@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from contest.turns import Prompts, Streams
-from edgeweave.engine.parts import live_rows
 from edgeweave.interleave.nouns import GREEDY, Row
-from edgeweave.interleave.rows import rows_between
+from edgeweave.interleave.rows import live_rows, rows_between
 from edgeweave.model import EdgeModel, KvMemory, load_edge, use_threads
 
 KV_BYTES = 1 << 30

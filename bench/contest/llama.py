@@ -13,6 +13,8 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from weaving.seeded import spread_weights
+
 SEED = 7
 
 
@@ -44,20 +46,8 @@ def _random_model() -> LlamaForCausalLM:
     )
     torch.manual_seed(SEED)
     model = LlamaForCausalLM(config)
-    with torch.no_grad():
-        for name, tensor in model.named_parameters():
-            _spread(name, tensor)
+    spread_weights(model)
     return model
-
-
-def _spread(name: str, tensor: torch.Tensor) -> None:
-    """Give `tensor` values under which each layer counts, so that no output repeats itself."""
-    if "embed" in name:
-        tensor.normal_(std=0.2)
-    elif tensor.ndim > 1:
-        tensor.normal_(std=1.6 * min(tensor.shape) ** -0.5)
-    else:
-        tensor.add_(torch.empty_like(tensor).normal_(std=0.2))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, GenerationConfig, Qwen2Config
 
+from weaving.seeded import spread_weights
+
 SEED = 7
 VOCAB_SIZE = 8192
 NUM_LAYERS = 16
@@ -74,20 +76,8 @@ def _random_model() -> Any:
     )
     torch.manual_seed(SEED)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]  # untyped there
-    with torch.no_grad():
-        for name, tensor in model.named_parameters():
-            _spread(name, tensor)
+    spread_weights(model)
     return model
-
-
-def _spread(name: str, tensor: torch.Tensor) -> None:
-    """Give `tensor` values under which each layer counts, so that no answer repeats itself."""
-    if "embed" in name:
-        tensor.normal_(std=0.2)
-    elif tensor.ndim > 1:
-        tensor.normal_(std=1.6 * min(tensor.shape[-2:]) ** -0.5)
-    else:
-        tensor.add_(torch.empty_like(tensor).normal_(std=0.02 if name.endswith("bias") else 0.2))
 
 
 def _generate(model: Any, prompt: Sequence[int], *, num_tokens: int) -> tuple[list[int], list[float]]:

@@ -81,8 +81,6 @@ def _plan_words(plan: Plan) -> str:
         words.append(f"grace up to {_time(plan.max_grace_us)}")
     if plan.min_segment_us:
         words.append(f"segment of {_time(plan.min_segment_us)} or more")
-    if plan.may_fuse:
-        words.append("rows ride in chunks")
     if plan.fill_to_rows:
         words.append(f"filled to {_counted(plan.fill_to_rows, 'row')} at {_time(plan.fill_row_us)} each")
     if plan.may_fuse:

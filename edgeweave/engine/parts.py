@@ -130,8 +130,3 @@ class UnitTime(Protocol):
 def own_time(_effect: Any, _begin_us: int, /) -> AbstractContextManager[None]:
     """Let a unit take the time that it takes."""
     return nullcontext()
-
-
-def live_rows(rows: Sequence[Row], live: Sequence[bool]) -> list[Row]:
-    """Return the rows that are live, in order."""
-    return [row for row, is_live in zip(rows, live, strict=True) if is_live]

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from edgeweave.interleave.forecast import Forecast
-from edgeweave.interleave.fusing import Ride, best_ride, round_apart_us
+from edgeweave.interleave.fusing import Ride, best_ride, ride_rows_per_s, round_apart_us
 from edgeweave.interleave.nouns import Fuse
 
 MAX_PREFILLS = 4
@@ -156,9 +156,7 @@ def _gives(forecast: Forecast, max_steps: int, fuse: Fuse) -> float:
     """Return the rows a second that so many groups give, apart or with rows that ride."""
     apart = forecast.rows_per_s(max_steps=max_steps, max_prefills=MAX_PREFILLS)
     ride = best_ride(forecast, max_steps=max_steps) if fuse is not Fuse.NEVER else None
-    if ride is None:
-        return apart
-    return max(apart, forecast.groups(max_steps) * forecast.rows(max_steps) * 1e6 / max(1.0, ride.round_us))
+    return apart if ride is None else max(apart, ride_rows_per_s(forecast, ride, max_steps=max_steps))
 
 
 def _fill_to_rows(forecast: Forecast, max_steps: int) -> int:

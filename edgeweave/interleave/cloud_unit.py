@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from edgeweave.interleave.choices import CloudView, Work
 from edgeweave.interleave.effects import CloudRun, RunFused, RunSegment, RunStep
 from edgeweave.interleave.nouns import Rider, Row, Segment, Stage, UnitRan, count_tokens
+from edgeweave.interleave.rows import live_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ class CloudUnit:
     def ran(self, *, begin_us: int, end_us: int) -> UnitRan:
         """Return the report of this unit."""
         segment, step = self.segment, self.step
-        chunk_rows = _live(segment.chunk.rows, segment.live) if segment is not None else []
-        step_rows = _live(step.step.rows, step.live) if step is not None else []
-        live_rows = chunk_rows + step_rows
+        chunk_rows = live_rows(segment.chunk.rows, segment.live) if segment is not None else []
+        step_rows = live_rows(step.step.rows, step.live) if step is not None else []
+        ran_rows = chunk_rows + step_rows
         layers = self._layers
         return UnitRan(
             stage=self._stage,
@@ -48,12 +49,12 @@ class CloudUnit:
             end_us=end_us,
             prefill_ready=self.view.prefill_ready,
             decode_ready=self.view.decode_ready,
-            num_rows=len(live_rows),
-            num_tokens=count_tokens(live_rows),
+            num_rows=len(ran_rows),
+            num_tokens=count_tokens(ran_rows),
             plan=self.plan,
             chunk=segment.chunk.chunk if segment is not None else None,
             step=step.step.step if segment is None and step is not None else None,
-            num_skipped=self._num_rows - len(live_rows),
+            num_skipped=self._num_rows - len(ran_rows),
             decode_due_us=self.view.decode_due_us,
             prefill_run_us=self.view.prefill_run_us,
             decode_rows=self.view.decode_rows,
@@ -94,7 +95,3 @@ class CloudUnit:
         if not isinstance(self.effect, RunFused):
             return None
         return Rider(self.effect.step.step.step, len(rows), count_tokens(rows), self.step_ready_us)
-
-
-def _live(rows: tuple[Row, ...], live: tuple[bool, ...]) -> list[Row]:
-    return [row for row, is_live in zip(rows, live, strict=True) if is_live]

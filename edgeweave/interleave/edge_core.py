@@ -128,7 +128,7 @@ class EdgeCore:
         self.ledger.begin_unit(now_us=now_us, ending=self._ending(work))
         if work in (EdgeWork.TURNAROUND, EdgeWork.FUSED):
             return self._begin_turnaround(self._unit, now_us)
-        return self._begin_head(self._unit) if work is EdgeWork.HEAD else self._begin_tail(self._unit)
+        return [self._head(self._unit)] if work is EdgeWork.HEAD else self._begin_tail(self._unit)
 
     def take_timeline(self, *, now_us: int) -> Timeline:
         """Return what the engine did since the last call."""
@@ -223,9 +223,6 @@ class EdgeCore:
         return Ending(BubbleCause.AWAIT_TASK)
 
     # ---- prefill
-
-    def _begin_head(self, unit: EdgeUnit) -> list[EdgeEffect]:
-        return [self._head(unit)]
 
     def _head(self, unit: EdgeUnit) -> RunHead:
         chunk = self.chunks.next_head()

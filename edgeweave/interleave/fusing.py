@@ -47,6 +47,11 @@ def best_ride(forecast: Forecast, *, max_steps: int, longest_us: float | None = 
     return next((ride for ride in rides if ride.round_us <= NEARLY * best_us), None)
 
 
+def ride_rows_per_s(forecast: Forecast, ride: Ride, *, max_steps: int) -> float:
+    """Return how many rows a second go through the body where they ride like this."""
+    return forecast.groups(max_steps) * forecast.rows(max_steps) * 1e6 / max(1.0, ride.round_us)
+
+
 def round_apart_us(forecast: Forecast, *, max_steps: int) -> float:
     """Return how long a round lasts where chunks and steps run apart, chunks as large as they come."""
     prefill_us = forecast.prefill_us(_tokens(forecast, max_steps), chunk_tokens=forecast.whole_tokens)

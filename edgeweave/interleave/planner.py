@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from edgeweave.interleave.adaptive import Goal, Values, adapt, balanced_segments
 from edgeweave.interleave.forecast import Forecast, Queue
-from edgeweave.interleave.fusing import best_ride
+from edgeweave.interleave.fusing import best_ride, ride_rows_per_s
 from edgeweave.interleave.limits import Limits
 from edgeweave.interleave.nouns import Plan, PlanKind, Segment
 from edgeweave.interleave.plan_change import PlanChange
@@ -145,6 +145,5 @@ def _rows_per_s(forecast: Forecast, plan: Plan) -> float:
     if not forecast.measures.has_steps:
         return 0.0
     if plan.may_fuse and (ride := best_ride(forecast, max_steps=plan.max_steps)) is not None:
-        rows = forecast.groups(plan.max_steps) * forecast.rows(plan.max_steps)
-        return rows * 1e6 / max(1.0, ride.round_us)
+        return ride_rows_per_s(forecast, ride, max_steps=plan.max_steps)
     return forecast.rows_per_s(max_steps=plan.max_steps, max_prefills=plan.max_prefills)

@@ -9,12 +9,12 @@ Knows parts and layers. Knows no architecture by name.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from edgeweave.interleave.nouns import Row, Segment
+from edgeweave.interleave.nouns import Segment
 from edgeweave.model.attention import KV_ATTRIBUTE, AttentionRule
 from edgeweave.model.cache import LayerKv
 from edgeweave.model.common_layer import common_layer
@@ -24,8 +24,7 @@ from edgeweave.model.packed import Packing
 from edgeweave.model.part import Part
 from edgeweave.model.probe_layer import LayerShape
 from edgeweave.model.sameness import SMOOTH, Operations, is_near
-
-_MOST_TOKENS: Final = 5
+from edgeweave.model.trial import trial_unit
 
 
 @torch.inference_mode()
@@ -74,16 +73,14 @@ def _is_same(part: Part, index: int, expected: Tensor) -> bool:
 
 def _output(part: Part, index: int) -> Tensor:
     """Return the output of layer `index` for a few tokens: [tokens, hidden]."""
-    num_tokens = min(_MOST_TOKENS, part.cache.capacity.block_tokens)
-    hidden = torch.randn(num_tokens, part.hidden_size, generator=torch.Generator().manual_seed(index))
-    placed = hidden.to(part.cache.device, part.cache.dtype)
-    return part.pass_through([Row(0, 0, num_tokens)], placed, Segment(index, index + 1))
+    rows, hidden = trial_unit(part, seed=index)
+    return part.pass_through(rows, hidden, Segment(index, index + 1))
 
 
 class _WatchedLayer(nn.Module):
     """Stands for a layer, and notes what it computes."""
 
-    def __init__(self, own: nn.Module, operations: "Operations") -> None:
+    def __init__(self, own: nn.Module, operations: Operations) -> None:
         super().__init__()
         self._own = own
         self._operations = operations

@@ -13,12 +13,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from edgeweave.interleave.nouns import Row, Segment
+from edgeweave.interleave.nouns import Segment
 from edgeweave.model.part import Part
 from edgeweave.model.sameness import SMOOTH, Operations, is_near
 from edgeweave.model.spine import Spine
+from edgeweave.model.trial import trial_unit
 
-_MOST_TOKENS: Final = 5
 _MAKING: Final = frozenset({"arange", "empty", "empty_like", "select", "index", "expand", "lift_fresh"})
 
 
@@ -42,13 +42,10 @@ def take_spine(part: Part, spine: Spine | None, kept: Sequence[Segment], *, with
 
 def _outputs(part: Part, kept: Sequence[Segment], *, with_outside: bool) -> tuple[list[Tensor], Operations]:
     """Return what each kind of unit gives for a few tokens, and the operations that it took."""
-    num_tokens = min(_MOST_TOKENS, part.cache.capacity.block_tokens)
-    rows = [Row(0, 0, num_tokens)]
-    hidden = torch.randn(num_tokens, part.hidden_size, generator=torch.Generator().manual_seed(0))
-    hidden = hidden.to(part.cache.device, part.cache.dtype)
+    rows, hidden = trial_unit(part, seed=0)
     with Operations() as operations:
         if not with_outside:
             return [part.pass_through(rows, hidden, kept[0])], operations
         head, tail = kept
-        first = part.embed(rows, range(num_tokens), head)
+        first = part.embed(rows, range(len(hidden)), head)
         return [first, part.finish(rows, hidden, tail, final=[0])], operations

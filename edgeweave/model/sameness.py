@@ -16,19 +16,8 @@ _TOLERANCES: Final = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 
 SMOOTH: Final = frozenset(
     {
         *("linear", "t", "mm", "addmm", "add", "mul", "neg", "pow", "mean", "rsqrt", "silu", "gelu"),
-        *(
-            "view",
-            "_unsafe_view",
-            "reshape",
-            "transpose",
-            "unsqueeze",
-            "slice",
-            "cat",
-            "clone",
-            "to",
-            "_to_copy",
-            "alias",
-        ),
+        *("view", "_unsafe_view", "reshape", "transpose", "unsqueeze", "slice", "cat"),
+        *("clone", "to", "_to_copy", "alias"),
     }
 )
 """Operations of a layer of the common shape beside attention: none has a threshold, or does one thing or another."""

@@ -35,8 +35,6 @@ class Spine:
 
     def pass_layers(self, hidden: Tensor, positions: Tensor, layers: Sequence[int]) -> Tensor:
         """Run `layers` over `hidden` [1, tokens, hidden] at `positions` [1, tokens]; return the same shape."""
-        if not layers:
-            return hidden
         turned = self.rotary(hidden, position_ids=positions)
         for index in layers:
             hidden = self.layers[index].forward(hidden, position_embeddings=turned)

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Arrival
-from edgeweave.engine.parts import CloudPart, HiddenT, UnitTime, live_rows, own_time
+from edgeweave.engine.parts import CloudPart, HiddenT, UnitTime, own_time
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.cloud_core import CloudCore
@@ -23,6 +23,7 @@ from edgeweave.interleave.effects import (
     UnitEnded,
 )
 from edgeweave.interleave.nouns import Lane, Row, Segment
+from edgeweave.interleave.rows import live_rows
 from edgeweave.wire.frames import Frame, UnitFailure
 
 
@@ -33,10 +34,7 @@ class _Part:
     unit: tuple[Lane, int]
     rows: tuple[Row, ...]
     live: tuple[bool, ...]
-
-    @property
-    def live_rows(self) -> list[Row]:
-        return live_rows(self.rows, self.live)
+    live_rows: list[Row]
 
 
 class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
@@ -124,5 +122,7 @@ class CloudRunner(CoreRunner[CloudCore], Generic[HiddenT]):
 
 def _part_of(effect: RunSegment | RunStep) -> _Part:
     if isinstance(effect, RunSegment):
-        return _Part((Lane.PREFILL, effect.chunk.chunk), effect.chunk.rows, effect.live)
-    return _Part((Lane.DECODE, effect.step.step), effect.step.rows, effect.live)
+        unit, rows = (Lane.PREFILL, effect.chunk.chunk), effect.chunk.rows
+    else:
+        unit, rows = (Lane.DECODE, effect.step.step), effect.step.rows
+    return _Part(unit, rows, effect.live, live_rows(rows, effect.live))

@@ -7,12 +7,13 @@ from typing import Any, Generic
 
 from edgeweave.clock import Clock
 from edgeweave.engine.arrival import Arrival
-from edgeweave.engine.parts import EdgePart, HiddenT, UnitTime, live_rows, own_time
+from edgeweave.engine.parts import EdgePart, HiddenT, UnitTime, own_time
 from edgeweave.engine.port import Port
 from edgeweave.engine.runner import CoreRunner
 from edgeweave.interleave.edge_core import EdgeCore
 from edgeweave.interleave.effects import DropUnit, EdgeRun, RunFusedHead, RunHead, RunTail, SendPiece, UnitEnded
 from edgeweave.interleave.nouns import Lane
+from edgeweave.interleave.rows import live_rows
 from edgeweave.wire.frames import Frame
 
 
