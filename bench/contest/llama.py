@@ -3,6 +3,7 @@
 A program of its own, so that the bench does not carry torch beside what it measures: `python -m contest.llama FOLDER`.
 """
 
+import argparse
 import os
 import sys
 import tempfile
@@ -20,7 +21,7 @@ SEED = 7
 
 def main(argv: Sequence[str]) -> None:
     """Write the model to the folder that is named; it appears whole, and stays as it is where it exists."""
-    (folder,) = map(Path, argv)
+    folder: Path = _parser().parse_args(argv).folder
     if folder.exists():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -29,6 +30,12 @@ def main(argv: Sequence[str]) -> None:
         _random_model().save_pretrained(written)
         with suppress(FileExistsError):  # another process was faster, with the same content
             os.rename(written, folder)  # noqa: PTH104  unlike Path.replace it never overwrites a folder that has content
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="contest.llama", description="Write a Llama of seeded random weights.")
+    parser.add_argument("folder", type=Path, help="where it is to be written")
+    return parser
 
 
 def _random_model() -> LlamaForCausalLM:

@@ -3,6 +3,7 @@
 A static batch of equal lengths: nothing is padded, and no sequence ends early.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ ATTENTION = "sdpa"
 def main(argv: Sequence[str]) -> None:
     """Take turns until there are no more."""
     streams = Streams.taken()
-    (folder,) = map(Path, argv)
+    folder: Path = _parser().parse_args(argv).folder
     torch.set_num_threads(1)
     settings = {
         "transformers": transformers.__version__,
@@ -31,6 +32,12 @@ def main(argv: Sequence[str]) -> None:
         "batch": "static, equal lengths, no padding",
     }
     streams.serve_player(GeneratePlayer(loaded(folder)), settings=settings)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="contest.transformers_generate", description="Play turns with `generate`.")
+    parser.add_argument("folder", type=Path, help="of the model")
+    return parser
 
 
 def loaded(folder: Path) -> Any:
