@@ -125,7 +125,7 @@ def _shortest_us(forecast: Forecast, goal: Goal) -> float:
     if _runs_through(forecast, goal):
         return forecast.chunk_us
     surplus_us = forecast.surplus_us(stock=STOCK * forecast.queue.max_rows)
-    return min(forecast.chunk_us, surplus_us / max(1.0, CATCH_UP * forecast.answer_tokens))
+    return min(forecast.chunk_us, surplus_us / max(1.0, CATCH_UP * forecast.queue.mean_output))
 
 
 def _runs_through(forecast: Forecast, goal: Goal) -> bool:

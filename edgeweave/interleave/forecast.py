@@ -16,8 +16,8 @@ SCARCE, AMPLE = 0.8, 1.2
 class Queue:
     """What is open. Counts of requests, rows and tokens.
 
-    `open_requests` wait, are prefilled or decode; they have `prompt_tokens` in all and may generate `output_tokens`.
-    `decode_rows` of them are through their prefill.
+    `open_requests` wait, are prefilled or decode; `decode_rows` of them are through their prefill. A mean prompt has
+    `mean_prompt` tokens, an answer `mean_output`.
     `waiting_tokens` are not through the body yet. A chunk has `chunk_tokens`. A step holds up to `max_rows`;
     `max_steps` and `max_prefills` are in flight now. A chunk holds at most `most_tokens` of a prompt; `fuses` says
     whether rows ride in chunks now.
@@ -25,8 +25,8 @@ class Queue:
 
     open_requests: int
     decode_rows: int
-    prompt_tokens: int
-    output_tokens: int
+    mean_prompt: float
+    mean_output: float
     waiting_tokens: int
     chunk_tokens: int
     max_rows: int
@@ -51,16 +51,11 @@ class Forecast:
     @property
     def prompt_us(self) -> float:
         """The body of one prompt of mean length."""
-        return self._prefill_us(self._prompt_tokens)
-
-    @property
-    def answer_tokens(self) -> float:
-        """Tokens of a mean answer: of requests that ended lately, before one has at most of those that are open."""
-        return self.measures.mean_output or self.queue.output_tokens / max(1, self.queue.open_requests)
+        return self._prefill_us(self.queue.mean_prompt)
 
     def surplus_us(self, *, stock: float) -> float:
         """Return the body of what waits beyond `stock` mean prompts."""
-        return self._prefill_us(max(0.0, self.queue.waiting_tokens - stock * self._prompt_tokens))
+        return self._prefill_us(max(0.0, self.queue.waiting_tokens - stock * self.queue.mean_prompt))
 
     @property
     def first_token_us(self) -> float:
@@ -69,10 +64,7 @@ class Forecast:
 
     @property
     def prefill_per_row_us(self) -> float:
-        """Prefill that belongs to each row of a step: what requests that ended lately asked of both.
-
-        Before one has ended, what those that are open may ask at most.
-        """
+        """Prefill that belongs to each row of a step."""
         if self.queue.fuses:  # chunks are cut to be ridden in, and would not be if none were
             return self.prefill_us(self.prompt_per_row, chunk_tokens=self.whole_tokens)
         return self._prefill_us(self.prompt_per_row)
@@ -80,15 +72,14 @@ class Forecast:
     @property
     def prompt_per_row(self) -> float:
         """Tokens of prompts that belong to each row of a step."""
-        expected = self.queue.prompt_tokens / max(1, self.queue.output_tokens)
-        return self.measures.prompt_per_output or expected
+        return self.queue.mean_prompt / max(1.0, self.queue.mean_output)
 
     @property
     def whole_tokens(self) -> int:
         """Tokens of a chunk that is not cut to be ridden in: a whole prompt, as far as one fits."""
         if self.queue.most_tokens is None:
             return max(1, self.queue.chunk_tokens)
-        return max(1, self.queue.chunk_tokens, min(self.queue.most_tokens, round(self._prompt_tokens)))
+        return max(1, self.queue.chunk_tokens, min(self.queue.most_tokens, round(self.queue.mean_prompt)))
 
     def prefill_us(self, num_tokens: float, *, chunk_tokens: int) -> float:
         """Return the time of the body for `num_tokens`, in chunks of `chunk_tokens`."""
@@ -113,11 +104,6 @@ class Forecast:
             return 0.0
         covered = (self._busy_us(max_steps) - self.step_us(max_steps)) / self.measures.decode_return_us
         return min(1.0, max(0.0, (AMPLE - covered) / (AMPLE - SCARCE)))
-
-    @property
-    def _prompt_tokens(self) -> float:
-        """Tokens of a mean prompt."""
-        return self.measures.mean_prompt or self.queue.prompt_tokens / max(1, self.queue.open_requests)
 
     def _prefill_us(self, num_tokens: float) -> float:
         """Return the time of the body for `num_tokens`, in chunks as they are lately."""

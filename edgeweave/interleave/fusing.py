@@ -18,7 +18,7 @@ NUM_SIZES = 16
 """So many sizes are weighed, up to a whole prompt."""
 LARGEST_PART = 1.5
 """An even part of a prompt is so many times the size that is asked for, at most."""
-NEARLY = 1.01
+NEARLY = 1.003
 """Of sizes whose rounds are so close to the best the largest is taken: fewer chunks are less to do for everybody."""
 
 

@@ -12,8 +12,6 @@ from edgeweave.interleave.round_trips import RoundTrips
 
 LEAST_SHARE = 0.25
 """Of a step that ran in parts, one with this share of the layers says what the whole takes."""
-MEMORY = 64
-"""The mix of prompts and outputs is that of about the last 64 requests."""
 
 
 @dataclass(slots=True)
@@ -22,7 +20,7 @@ class Measures:
 
     Where the edge holds all layers (`holds_body`) its own units are those of the body, a layer being the whole model.
     Fused units are measured apart, by what they take beside prefill of as many tokens. `chunk_tokens` are those of a
-    chunk lately, `_prompt_tokens` and `_output_tokens` those of requests that ended.
+    chunk lately.
     """
 
     body: Segment
@@ -34,9 +32,6 @@ class Measures:
     step_by_rows: Curve = field(default_factory=Curve)
     turnaround_us: float = 0.0
     chunk_tokens: float = 0.0
-    _prompt_tokens: float = 0.0
-    _output_tokens: float = 0.0
-    _ended: float = 0.0
     _fused_ratio: float = 0.0
 
     @property
@@ -63,34 +58,12 @@ class Measures:
         """Take the size of a chunk that is issued."""
         self.chunk_tokens = _moved(self.chunk_tokens, num_tokens)
 
-    def take_ended(self, *, num_prompt: int, num_output: int) -> None:
-        """Take the lengths of a request that ended by itself."""
-        keep = 1.0 - 1.0 / MEMORY
-        self._prompt_tokens = self._prompt_tokens * keep + num_prompt
-        self._output_tokens = self._output_tokens * keep + num_output
-        self._ended = self._ended * keep + 1.0
-
     @property
     def decode_return_us(self) -> int:
         """Expected time from the end of a step in the cloud to the next one's arrival (L15); 0: none, or not known."""
         rtt_us = self.trips.shortest_us
         is_known = rtt_us and self.turnaround_us and not self.holds_body
         return round(rtt_us + self.turnaround_us) if is_known else 0
-
-    @property
-    def prompt_per_output(self) -> float | None:
-        """Tokens of prompts for each one of output, of requests that ended lately; `None` before the first."""
-        return self._prompt_tokens / self._output_tokens if self._output_tokens else None
-
-    @property
-    def mean_prompt(self) -> float | None:
-        """Tokens of a prompt, of requests that ended lately; `None` before the first."""
-        return self._prompt_tokens / self._ended if self._ended else None
-
-    @property
-    def mean_output(self) -> float | None:
-        """Tokens of an output, of requests that ended lately; `None` before the first."""
-        return self._output_tokens / self._ended if self._ended else None
 
     def handoff_us(self, chunk_tokens: int) -> float:
         """Return the time from the end of a chunk in the cloud to the arrival of one that waited for it."""

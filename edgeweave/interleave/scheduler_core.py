@@ -24,6 +24,7 @@ from edgeweave.interleave.choices import Issue, StageView, choose_stage
 from edgeweave.interleave.forecast import Queue
 from edgeweave.interleave.growth import Extension, next_growth
 from edgeweave.interleave.limits import Limits
+from edgeweave.interleave.mix import Mix
 from edgeweave.interleave.nouns import (
     ChunkDone,
     ExtendSequence,
@@ -78,6 +79,7 @@ class SchedulerCore:
     num_preemptions: int = 0
     num_output_tokens: int = 0
     request_totals: RequestTotals = field(default_factory=RequestTotals)
+    mix: Mix = field(default_factory=Mix)
     _expires_us: int | None = None
     _overdue_us: int = 0
 
@@ -240,12 +242,11 @@ class SchedulerCore:
         return [Replanned(change), *self._send_plan(session)] if change is not None else []
 
     def _queue(self, session: Session) -> Queue:
-        open_requests = [*self.waiting, *(sequence.request for sequence in session.live)]
         return Queue(
-            open_requests=len(open_requests),
+            open_requests=len(self.waiting) + session.num_live,
             decode_rows=session.num_decoding,
-            prompt_tokens=sum(len(request.prompt) for request in open_requests),
-            output_tokens=sum(request.max_tokens for request in open_requests),
+            mean_prompt=self.mix.mean_prompt,
+            mean_output=self.mix.mean_output,
             waiting_tokens=sum(request.num_tokens for request in self.waiting) + session.prefill_tokens_left,
             chunk_tokens=round(session.measures.chunk_tokens) or self.limits.chunk_tokens,
             max_rows=self.limits.max_batch_size,
@@ -292,6 +293,8 @@ class SchedulerCore:
         effects: list[SchedulerEffect] = []
         for request, drafted in [(self.waiting[row.index], row) for row in draft.admitted]:
             self.waiting.remove(request)
+            if not request.is_admitted:
+                self.mix.take_admitted(request)
             sequence = session.open(request, now_us=now_us)
             self.request_totals.take_admitted(request, now_us=now_us)
             rows.append(Row(sequence.number, drafted.start, drafted.stop))
@@ -366,6 +369,7 @@ class SchedulerCore:
     ) -> list[SchedulerEffect]:
         """The edge freed the sequence when it ended; what is left to do is in the cloud."""
         del self.requests[sequence.request.request_id]
+        self.mix.take_ended(sequence.request)
         self.request_totals.take_finished(sequence.request, end, now_us=now_us)
         session.finish(sequence)
         return self._send_release(session, [sequence], sides=[Side.CLOUD])

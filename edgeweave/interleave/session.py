@@ -148,7 +148,6 @@ class Session:
     def finish(self, sequence: SchedulerSequence) -> None:
         """A sequence ended by itself: the edge freed it, only the cloud has to be told."""
         self._leave(sequence)
-        self.measures.take_ended(num_prompt=len(sequence.request.prompt), num_output=len(sequence.request.output))
 
     def start_release(self, sequences: Iterable[SchedulerSequence], *, now_us: int) -> None:
         """Ignore these sequences from now on; chunks without a live sequence are no longer in flight."""

@@ -26,8 +26,8 @@ BODY = Segment(1, 31)
 QUEUE = Queue(
     open_requests=12,
     decode_rows=8,
-    prompt_tokens=12 * 400,
-    output_tokens=12 * 40,
+    mean_prompt=400,
+    mean_output=40,
     waiting_tokens=4 * 400,
     chunk_tokens=400,
     max_rows=8,
@@ -49,17 +49,13 @@ ANY = UnitRan(
 )
 
 
-def measured(
-    *, layer_token_us: float = 2.0, step_fixed_us: float = 9000, rtt_us: int = 10_000, num_prompt: int = 0
-) -> Measures:
-    """Return what a mesh with these times would have measured; requests of 40 tokens ended, if any did."""
+def measured(*, layer_token_us: float = 2.0, step_fixed_us: float = 9000, rtt_us: int = 10_000) -> Measures:
+    """Return what a mesh with these times would have measured."""
     measures = Measures(BODY, token_bytes=1024, trips=RoundTrips(rtt_us), lane_bytes_per_us=1000.0)
     segments = [segment(tokens, layer_token_us * tokens) for tokens in (100, 200, 400, 100, 400)]
     steps = [step(rows, step_fixed_us + 500 * rows) for rows in (1, 2, 4, 8) for _ in range(4)]
     measures.take_timeline(Timeline((*segments, *steps), (), 0, 0))
     measures.take_step(StepDone(99, (), 0, 1000))
-    if num_prompt:
-        measures.take_ended(num_prompt=num_prompt, num_output=40)
     return measures
 
 
@@ -86,8 +82,8 @@ def values_of(
 
 def test_a_full_batch_is_kept_where_prefill_is_ample() -> None:
     """A step waits for all rows and one more, as long as the prompts that are missing take."""
-    measures = measured(num_prompt=4000)
-    values = values_of(measures)
+    measures = measured()
+    values = values_of(measures, mean_prompt=4000)
     assert values.fill_to_rows == 8 + 1
     assert values.fill_row_us == pytest.approx(measures.prefill_us(4000, chunk_tokens=400), abs=1)
     assert values.min_segment_us == 0
@@ -95,8 +91,8 @@ def test_a_full_batch_is_kept_where_prefill_is_ample() -> None:
 
 def test_a_step_waits_for_fewer_rows_where_prefill_is_scarce_and_the_return_long() -> None:
     """Missing rows pay for prefill from B R / (F + R): 9 ms of fixed part against 1, 9 and 81 ms of return."""
-    far = [measured(rtt_us=rtt_us, num_prompt=1) for rtt_us in (1, 8000, 80_000)]
-    fills = [values_of(measures, decode_rows=1, max_rows=10).fill_to_rows for measures in far]
+    far = [measured(rtt_us=rtt_us) for rtt_us in (1, 8000, 80_000)]
+    fills = [values_of(measures, decode_rows=1, max_rows=10, mean_prompt=1).fill_to_rows for measures in far]
     assert fills[0] > fills[1] > fills[2]
     assert fills[1] == 10 + 1 - 5
 
@@ -122,19 +118,22 @@ def test_before_a_step_was_measured_batches_are_filled() -> None:
 
 def test_more_groups_only_where_prefill_does_not_cover_the_return_and_they_pay() -> None:
     """Two groups pay twice the fixed part: not nearby, nor where prefill covers the return."""
-    far = measured(rtt_us=20_000, num_prompt=1)
-    assert values_of(measured(rtt_us=500, num_prompt=1), decode_rows=8).max_steps == 1
-    assert values_of(far, decode_rows=8).max_steps > 1
-    assert values_of(measured(rtt_us=20_000, num_prompt=4000), decode_rows=8).max_steps == 1
+    near, far = measured(rtt_us=500), measured(rtt_us=20_000)
+    assert values_of(near, mean_prompt=1).max_steps == 1
+    assert values_of(far, mean_prompt=1).max_steps > 1
+    assert values_of(far, mean_prompt=4000).max_steps == 1
 
 
 def test_the_number_of_groups_stays_unless_another_one_is_clearly_better() -> None:
     """Groups do not swing: within a twelfth the present number is kept."""
-    measures = measured(rtt_us=8500, num_prompt=1)
-    gives = Forecast(measures, replace(QUEUE, open_requests=8))
+    measures, queue = measured(rtt_us=8500), replace(QUEUE, open_requests=8, mean_prompt=1)
+    gives = Forecast(measures, queue)
     one, two = (gives.rows_per_s(max_steps=steps, max_prefills=4) for steps in (1, 2))
     assert one < two < 1.08 * one
-    assert [values_of(measures, open_requests=8, max_steps=steps).max_steps for steps in (1, 2)] == [1, 2]
+    assert [
+        adapt(Forecast(measures, replace(queue, max_steps=steps)), Goal(), fuse=Fuse.NEVER).max_steps
+        for steps in (1, 2)
+    ] == [1, 2]
 
 
 def test_more_chunks_are_in_flight_where_the_handoff_is_longer_than_a_chunk() -> None:
@@ -146,14 +145,14 @@ def test_more_chunks_are_in_flight_where_the_handoff_is_longer_than_a_chunk() ->
 
 def test_too_few_chunks_in_flight_are_seen_in_the_forecast() -> None:
     """Prefill comes in handoffs: one chunk in flight feeds less than two do, far away."""
-    forecast = Forecast(measured(rtt_us=50_000, num_prompt=4000), QUEUE)
+    forecast = Forecast(measured(rtt_us=50_000), replace(QUEUE, mean_prompt=4000))
     assert forecast.rows_per_s(max_steps=1, max_prefills=1) < forecast.rows_per_s(max_steps=1, max_prefills=4)
 
 
 def test_time_per_token_bounds_what_runs_between_two_steps() -> None:
     """With the objective tpot a segment, or what fills the batch, and a step fit into the time that is asked for."""
-    measures = measured(num_prompt=4000)
-    values = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=20_000))
+    measures = measured()
+    values = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=20_000), mean_prompt=4000)
     left_us = 20_000 - measures.step_by_rows.at(8)
     assert values.fill_row_us * values.fill_to_rows <= left_us + values.fill_to_rows
     assert values.longest_layers is not None
@@ -173,7 +172,7 @@ def test_time_to_first_token_lets_a_chunk_run_through_where_it_would_be_late(
 
 def test_a_burst_of_prompts_is_worked_off_although_steps_are_due() -> None:
     """Half a batch of prompts may wait to cover returns; what is beyond runs in an eighth of an answer's steps."""
-    measures = measured(num_prompt=400)
+    measures = measured()
     assert values_of(measures, waiting_tokens=4 * 400).min_segment_us == 0
     surplus_us = measures.prefill_us(1 * 400, chunk_tokens=400)
     assert values_of(measures, waiting_tokens=5 * 400).min_segment_us == pytest.approx(surplus_us / 5, abs=1)
@@ -183,21 +182,18 @@ def test_a_burst_of_prompts_is_worked_off_although_steps_are_due() -> None:
 
 def test_a_fixed_plan_cuts_no_shorter_than_a_return_and_what_a_full_step_asks_for() -> None:
     """A chunk of 24 ms: four segments over a return of 6 ms, one where each full step has 24 ms of prefill."""
-    scarce, ample = measured(rtt_us=5000, num_prompt=1), measured(rtt_us=5000, num_prompt=2000)
-    assert balanced_segments(Forecast(scarce, QUEUE)) == 4
-    assert balanced_segments(Forecast(ample, QUEUE)) == 1
+    scarce, ample = (Forecast(measured(rtt_us=5000), replace(QUEUE, mean_prompt=tokens)) for tokens in (1, 2000))
+    assert balanced_segments(scarce) == 4
+    assert balanced_segments(ample) == 1
     assert balanced_segments(Forecast(Measures(BODY), QUEUE)) is None
-
-
-COUNTS = st.integers(0, 10**6)
 
 
 @given(
     open_requests=st.integers(0, 2000),
     decode_rows=st.integers(0, 2000),
-    prompt_tokens=COUNTS,
-    output_tokens=COUNTS,
-    waiting_tokens=COUNTS,
+    mean_prompt=st.floats(0, 10**6),
+    mean_output=st.floats(0, 10**6),
+    waiting_tokens=st.integers(0, 10**6),
     chunk_tokens=st.integers(1, 8192),
     max_rows=st.integers(1, 500),
     max_steps=st.integers(1, 16),
@@ -224,35 +220,38 @@ def test_values_are_sane_for_every_queue(rtt_us: int, objective: Objective, slo_
 
 def test_requests_that_wait_for_a_place_are_a_reason_for_another_group() -> None:
     """A queue in front of a full batch: two groups of full steps are more than one."""
-    measures = measured(rtt_us=4000, num_prompt=10)
-    assert values_of(measures, open_requests=12).max_steps == 1
-    assert values_of(measures, open_requests=40).max_steps > 1
+    measures = measured(rtt_us=4000)
+    assert values_of(measures, open_requests=12, mean_prompt=10).max_steps == 1
+    assert values_of(measures, open_requests=40, mean_prompt=10).max_steps > 1
 
 
 def test_rows_ride_where_that_is_worth_it_and_not_where_prefill_is_needed_as_cover() -> None:
     """Ample prefill close by: they do. Hardly any, and a return of ten steps: all of it covers."""
-    ample, scarce = measured(rtt_us=1000, num_prompt=4000), measured(rtt_us=100_000, num_prompt=40)
-    rides, covers = (values_of(measures, fuse=Fuse.AUTO) for measures in (ample, scarce))
+    near, far = measured(rtt_us=1000), measured(rtt_us=100_000)
+    rides = values_of(near, fuse=Fuse.AUTO, mean_prompt=4000)
+    covers = values_of(far, fuse=Fuse.AUTO, mean_prompt=40)
     assert rides.may_fuse
     assert rides.ride_tokens is not None
     assert not covers.may_fuse
-    assert covers == values_of(scarce)
+    assert covers == values_of(far, mean_prompt=40)
 
 
 def test_an_operator_may_have_rows_ride_always_or_never() -> None:
     """Whatever is predicted; how large chunks are to be is predicted all the same."""
-    ample, scarce = measured(rtt_us=1000, num_prompt=4000), measured(rtt_us=100_000, num_prompt=40)
-    assert not values_of(ample, fuse=Fuse.NEVER).may_fuse
-    always = values_of(scarce, fuse=Fuse.ALWAYS)
+    near, far = measured(rtt_us=1000), measured(rtt_us=100_000)
+    assert not values_of(near, fuse=Fuse.NEVER, mean_prompt=4000).may_fuse
+    always = values_of(far, fuse=Fuse.ALWAYS, mean_prompt=40)
     assert always.may_fuse
     assert always.ride_tokens is not None
 
 
 def test_rows_begin_to_ride_for_a_clear_gain_and_ride_on_for_none() -> None:
     """Between the two borders what is in force stays."""
-    for num_prompt in range(0, 4000, 20):
-        measures = measured(rtt_us=9000, num_prompt=num_prompt + 1)
-        now, then = (values_of(measures, fuse=Fuse.AUTO, fuses=fuses).may_fuse for fuses in (False, True))
+    measures = measured(rtt_us=9000)
+    for tokens in range(1, 4000, 20):
+        now, then = (
+            values_of(measures, fuse=Fuse.AUTO, fuses=fuses, mean_prompt=tokens).may_fuse for fuses in (False, True)
+        )
         assert then or not now
         if then and not now:
             return
@@ -261,8 +260,8 @@ def test_rows_begin_to_ride_for_a_clear_gain_and_ride_on_for_none() -> None:
 
 def test_time_per_token_bounds_the_chunks_that_rows_ride_in() -> None:
     """With the objective tpot a chunk with a step in it takes no longer than is asked for."""
-    measures = measured(rtt_us=1000, num_prompt=1000)
-    short = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=15_000), fuse=Fuse.AUTO)
+    measures = measured(rtt_us=1000)
+    short = values_of(measures, Goal(Objective.TPOT, tpot_slo_us=15_000), fuse=Fuse.AUTO, mean_prompt=1000)
     assert short.ride_tokens is not None
     assert measures.fused_us(short.ride_tokens, num_rows=8) <= 15_000
-    assert short.ride_tokens < (values_of(measures, fuse=Fuse.AUTO).ride_tokens or 0)
+    assert short.ride_tokens < (values_of(measures, fuse=Fuse.AUTO, mean_prompt=1000).ride_tokens or 0)

@@ -20,8 +20,8 @@ TOKEN_US = 100
 QUEUE = Queue(
     open_requests=6,
     decode_rows=4,
-    prompt_tokens=1,
-    output_tokens=1,
+    mean_prompt=400,
+    mean_output=16,
     waiting_tokens=0,
     chunk_tokens=400,
     max_rows=4,
@@ -42,12 +42,11 @@ def step(**changed: object) -> UnitRan:
 
 
 def measured(*units: UnitRan, return_us: int = 1000) -> Measures:
-    """What a mesh with these times has measured; requests had prompts of 400 tokens and answers of 16."""
+    """What a mesh with these times has measured."""
     measures = Measures(BODY, token_bytes=1, trips=RoundTrips(return_us - 500), lane_bytes_per_us=1e6)
     known = [segment(tokens) for tokens in (50, 100, 200, 400)]
     measures.take_timeline(Timeline((*known, *(step() for _ in range(4)), *units), (), 0, 0))
     measures.take_step(StepDone(99, (), 0, 500))
-    measures.take_ended(num_prompt=400, num_output=16)
     return measures
 
 
