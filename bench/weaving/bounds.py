@@ -61,9 +61,9 @@ def place_times(runs: Sequence[Run]) -> PlaceTimes:
 
 
 def one_place_times(base: Sequence[Run], trials: Sequence[Run]) -> PlaceTimes:
-    """Return the times of one place, from runs of its best plan and from a trial of each.
+    """Return the times of one place, from runs of one of its plans and from a trial of each.
 
-    Where rows ride under the best, what prefill and steps take apart comes from the others.
+    Where rows ride under this plan, what prefill and steps take apart comes from the others.
     """
     if not any(fuses(run) for run in base):
         return place_times([*base, *(run for run in trials if run.key.variant == base[0].key.variant)])
@@ -78,10 +78,11 @@ def fuses(run: Run) -> bool:
 def place_bound(load: BenchLoad, one_place: PlaceTimes, runs: Sequence[Run]) -> float:
     """Return the highest ratio to one place for any order, from all runs of the split at one place.
 
-    Where rows ride in prefill, here or there, it is that of orders in which they may; else of those in which not.
+    Beside a plan of one place under which rows ride in prefill it is that of orders in which they may, else of those in
+    which they do not.
     """
     if load.steady is not Steady.DECODE:
-        may_ride = one_place.fused_us is not None or any(fuses(run) for run in runs)
+        may_ride = one_place.fused_us is not None
         return (fused_bound if may_ride else bound)(place_work(load, one_place, runs))
     batch = load.max_batch_size
     return decode_only_bound(

@@ -14,7 +14,7 @@ from edgeweave.clock import Clock
 from edgeweave.errors import EdgeweaveError
 from edgeweave.settings import TlsSettings
 from weaving.answers import tokens_per_s, wall_us
-from weaving.cells import best_of
+from weaving.cells import best_apart_of, best_of
 from weaving.engines import Engines
 from weaving.loads import BenchLoad
 from weaving.meshes import Meshes, on_site_core
@@ -74,7 +74,8 @@ class Campaign:
                 return measured
             question = self._arriving(question, measured.trials)
             measured.load = question.load
-            best = next(variant for variant in CENTRALIZED if variant.name == best_of(measured.trials))
+            names = {best_of(measured.trials), best_apart_of(measured.trials)}
+            best = [variant for variant in CENTRALIZED if variant.name in names]
             rounds = _Rounds(self, question, measured, one_place, best, variants)
             if self.engines.is_pinned or num_rounds > 1:
                 await rounds.alternate(places, num_rounds=num_rounds)
@@ -121,30 +122,32 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """The comparison of one load: `best` of one place against `variants` of the split."""
+    """The comparison of one load: the `best` plans of one place against `variants` of the split."""
 
     campaign: Campaign
     question: Question
     measured: Measured
     one_place: Meshes
-    best: Variant
+    best: Sequence[Variant]
     variants: Sequence[Variant]
 
     async def alternate(self, places: Sequence[Place], *, num_rounds: int) -> None:
-        """Measure place after place in rounds; every round has a run in one place of its own."""
+        """Measure place after place in rounds; every round has runs in one place of its own."""
         for index, place in enumerate(places):
             async with self.campaign.at(place), self._meshes() as split:
                 for number in range(index * num_rounds, (index + 1) * num_rounds):
-                    for variant in round_order([self.best, *self.variants], number=number):
+                    for variant in round_order([*self.best, *self.variants], number=number):
                         await self._run(split, place, variant, number)
 
     async def once(self, places: Sequence[Place]) -> None:
         """Measure everything once, several places at a time; a trial of one place is as good as another run."""
         if self.question.load.is_open:
             async with self.campaign.at(ONE_PLACE):
-                await self._run(self.one_place, ONE_PLACE, self.best, 0)
+                for variant in self.best:
+                    await self._run(self.one_place, ONE_PLACE, variant, 0)
         else:
-            self.measured.runs += [run for run in self.measured.trials if run.key.variant == self.best.name]
+            names = {variant.name for variant in self.best}
+            self.measured.runs += [run for run in self.measured.trials if run.key.variant in names]
         async with asyncio.TaskGroup() as group:
             for place in places:
                 group.create_task(self._once_at(place))

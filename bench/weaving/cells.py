@@ -10,12 +10,12 @@ from statistics import mean, median
 from edgeweave.interleave.nouns import BubbleCause
 from edgeweave.sim.bounds import Work
 from weaving.answers import Latency, good_share, tokens_per_s
-from weaving.bounds import PlaceTimes, decode_return_us, one_place_times, place_bound, place_work
+from weaving.bounds import PlaceTimes, decode_return_us, fuses, one_place_times, place_bound, place_work
 from weaving.loads import BenchLoad
 from weaving.places import Place
 from weaving.ratios import Ratio, paired
 from weaving.run import Run
-from weaving.steady import Costs, steady_tokens_per_s, steady_window
+from weaving.steady import steady_tokens_per_s, steady_window
 from weaving.use import cause_words
 
 SERIAL = "serial"
@@ -30,11 +30,25 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """One variant beside a plan of one place: over the whole run and in the steady state, and the most it could be.
+
+    An open load has no steady state and no bound, but `goodput`.
+    """
+
+    ratio: Ratio | None
+    steady: Ratio | None = None
+    bound: float | None = None
+    goodput: Ratio | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One variant at one place. Throughputs and latencies are medians over its runs.
 
-    `slowdown` is the worst of its runs. `ratio` and `steady` compare with the best of one place, `over_serial` with
-    plan serial at the same place. What does not apply is `None`, such as a bound in one place.
+    `slowdown` is the worst of its runs. `best` compares with the best plan of one place, `apart` with the best of those
+    whose rows run apart from prefill, if that is another; `over_serial` with plan serial at the same place. What does
+    not apply is `None`, such as all of these in one place.
     """
 
     place: Place
@@ -46,23 +60,25 @@ class Cell:
     bubbles: Mapping[BubbleCause, float]
     cpu: Mapping[str, float]
     slowdown: float
-    ratio: Ratio | None = None
-    steady: Ratio | None = None
-    bound: float | None = None
+    best: Compared | None = None
+    apart: Compared | None = None
     decode_return_ms: float | None = None
     lane_gbit: float | None = None
     over_serial: Ratio | None = None
-    goodput: Ratio | None = None
     loss: Loss | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All cells of one load on one kind of engines. `baseline` names the best variant of one place."""
+    """All cells of one load on one kind of engines.
+
+    `baseline` names the best variant of one place, `baseline_apart` the best of those whose rows run apart.
+    """
 
     engines: str
     load: BenchLoad
     baseline: str
+    baseline_apart: str
     one_place: tuple[Cell, ...]
     split: tuple[Cell, ...]
 
@@ -72,20 +88,55 @@ def best_of(trials: Sequence[Run]) -> str:
     return max(trials, key=lambda run: tokens_per_s(run.answers)).key.variant
 
 
+def best_apart_of(trials: Sequence[Run]) -> str:
+    """Return the best of the variants of one place under which no row rode in prefill."""
+    return best_of([run for run in trials if not fuses(run)] or trials)
+
+
 def table_of(load: BenchLoad, *, trials: Sequence[Run], runs: Sequence[Run]) -> Table:
     """Return the table of all runs of one load. `trials` have one run of each variant of one place.
 
-    Runs of one place among `runs` are those of the best of them; each round of the split is compared with its round.
-    Trials of an open load came all at once, so they say which is best and are not shown.
+    Runs of one place among `runs` are those of the best of them, and of the best whose rows run apart; each round of
+    the split is compared with its round. Trials of an open load came all at once, so they say which is best and are not
+    shown.
     """
-    baseline = best_of(trials)
-    base = [run for run in runs if not run.key.place.is_split]
-    times = one_place_times(base, trials)
-    others = [] if load.is_open else [_plain_cell([run]) for run in trials if run.key.variant != baseline]
-    comparison = _Comparison(load, base, times)
+    baseline, baseline_apart = best_of(trials), best_apart_of(trials)
+    best, apart = (_PlanOfOnePlace.of(load, name, trials, runs) for name in (baseline, baseline_apart))
+    shown = {baseline, baseline_apart}
+    others = [] if load.is_open else [_plain_cell([run]) for run in trials if run.key.variant not in shown]
+    comparison = _Comparison(load, best, apart if baseline_apart != baseline else None)
     groups = _grouped(run for run in runs if run.key.place.is_split)
     split = [comparison.cell(group, runs) for group in sorted(groups, key=_place_order)]
-    return Table(runs[0].key.engines, load, baseline, (_plain_cell(base), *others), tuple(split))
+    one_place = [_plain_cell(plan.runs) for plan in (best, apart)] if comparison.apart else [_plain_cell(best.runs)]
+    return Table(runs[0].key.engines, load, baseline, baseline_apart, (*one_place, *others), tuple(split))
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanOfOnePlace:
+    """A plan that the split is compared with: its runs, and what the load takes under it."""
+
+    load: BenchLoad
+    runs: Sequence[Run]
+    times: PlaceTimes
+
+    @classmethod
+    def of(cls, load: BenchLoad, name: str, trials: Sequence[Run], runs: Sequence[Run]) -> "_PlanOfOnePlace":
+        base = [run for run in runs if not run.key.place.is_split and run.key.variant == name]
+        return cls(load, base, one_place_times(base, trials))
+
+    def compared(self, group: Sequence[Run], here: Sequence[Run]) -> Compared:
+        """Compare runs of one variant; `here` are those of all variants at its place."""
+        ratio = _compared(group, self.runs, _throughput)
+        if self.load.is_open:
+            return Compared(ratio, goodput=_compared(group, self.runs, self._good_share))
+        return Compared(ratio, _compared(group, self.runs, self._steady), place_bound(self.load, self.times, here))
+
+    def _steady(self, run: Run) -> float | None:
+        window = steady_window(run.answers, self.load.steady)
+        return None if window is None else steady_tokens_per_s(run.answers, window, self.times.costs(self.load))
+
+    def _good_share(self, run: Run) -> float:
+        return good_share(run.answers, median_latency(self.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,32 +144,23 @@ class _Comparison:
     """What the runs of the split are compared with."""
 
     load: BenchLoad
-    base: Sequence[Run]
-    times: PlaceTimes
+    best: _PlanOfOnePlace
+    apart: _PlanOfOnePlace | None
 
     def cell(self, group: Sequence[Run], runs: Sequence[Run]) -> Cell:
-        plain, costs = _plain_cell(group), self.times.costs(self.load)
+        plain = _plain_cell(group)
         here = [run for run in runs if run.key.place == plain.place]
         serial = [run for run in here if run.key.variant == SERIAL] if plain.variant != SERIAL else []
         is_open = self.load.is_open
         return replace(
             plain,
-            ratio=_compared(group, self.base, _throughput),
-            steady=None if is_open else _compared(group, self.base, lambda run: self._steady(run, costs)),
-            bound=None if is_open else place_bound(self.load, self.times, here),
+            best=self.best.compared(group, here),
+            apart=self.apart.compared(group, here) if self.apart is not None else None,
             decode_return_ms=decode_return_us(self.load, here) / 1000 if self.load.num_later_tokens else None,
             lane_gbit=mean(run.use.lane_bytes_per_s for run in here) * 8 / 1e9,
             over_serial=_compared(group, serial, _throughput),
-            goodput=_compared(group, self.base, self._good_share) if is_open else None,
-            loss=None if is_open else self._loss(group, place_work(self.load, self.times, here)),
+            loss=None if is_open else self._loss(group, place_work(self.load, self.best.times, here)),
         )
-
-    def _steady(self, run: Run, costs: Costs) -> float | None:
-        window = steady_window(run.answers, self.load.steady)
-        return None if window is None else steady_tokens_per_s(run.answers, window, costs)
-
-    def _good_share(self, run: Run) -> float:
-        return good_share(run.answers, median_latency(self.base))
 
     @staticmethod
     def _loss(group: Sequence[Run], work: Work) -> Loss | None:

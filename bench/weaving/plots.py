@@ -3,6 +3,7 @@
 Knows matplotlib, which only the bench needs. The same figures give the same file.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,9 +42,9 @@ def _ratio_figure(table: Table) -> Figure:
     cells = [cell for cell in table.split if not cell.place.has_tls]
     for plan in dict.fromkeys(cell.variant for cell in cells):
         _draw_plan(axes, plan, [cell for cell in cells if cell.variant == plan])
-    bounds = [cell for cell in cells if cell.bound is not None and cell.variant == cells[-1].variant]
-    if bounds:
-        axes.plot(_places(bounds), [cell.bound or 0.0 for cell in bounds], "k--", label="bound", linewidth=1)
+    bounded = [cell for cell in cells if not math.isnan(_bound(cell)) and cell.variant == cells[-1].variant]
+    if bounded:
+        axes.plot(_places(bounded), [_bound(cell) for cell in bounded], "k--", label="bound", linewidth=1)
     distances = _distances(cells)
     axes.set_xticks(range(len(distances)), [f"{distance:,.0f}" for distance in distances])
     axes.axhline(1.0, color="#cccccc", linewidth=0.8, zorder=0)
@@ -61,8 +62,15 @@ def _draw_plan(axes: Axes, plan: str, cells: Sequence[Cell]) -> None:
 
 def _shown_ratio(cell: Cell) -> float:
     """Return the steady state, or the whole run where there is none."""
-    ratio = cell.steady or cell.ratio
-    return ratio.median if ratio is not None else float("nan")
+    if cell.best is None:
+        return math.nan
+    ratio = cell.best.steady or cell.best.ratio
+    return ratio.median if ratio is not None else math.nan
+
+
+def _bound(cell: Cell) -> float:
+    """Return the bound, which all plans at one place share; not a number where there is none."""
+    return math.nan if cell.best is None or cell.best.bound is None else cell.best.bound
 
 
 def _time_figure(table: Table) -> Figure:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weaving.answers import Latency
-from weaving.cells import Cell, Table
+from weaving.cells import Cell, Compared, Table
 from weaving.cpu import control_share
 from weaving.loads import BenchLoad
 from weaving.run import MOST_SLOWDOWN
@@ -32,12 +32,19 @@ def table_page(table: Table, origin: Origin, *, plots: Sequence[str] = ()) -> st
         _load_line(table.load),
         "## One place",
         _markdown(_PLAIN_COLUMNS, table.one_place),
-        f"The best plan of one place is `{table.baseline}`; all ratios are to it.",
+        _baseline_line(table),
         "## Split",
         _markdown(_SPLIT_COLUMNS, table.split),
         *(f"![{name.rpartition('.')[0]}]({name})" for name in plots),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _baseline_line(table: Table) -> str:
+    line = f"The best plan of one place is `{table.baseline}`; all ratios are to it"
+    if table.baseline_apart == table.baseline:
+        return f"{line}."
+    return f"{line}, but those under **apart**, which are to `{table.baseline_apart}`, the best whose rows run apart."
 
 
 def _load_line(load: BenchLoad) -> str:
@@ -73,10 +80,30 @@ def _line(words: Sequence[str]) -> str:
     return f"| {' | '.join(words)} |"
 
 
-def _of_bound(cell: Cell) -> str | None:
-    if cell.steady is None or cell.bound is None:
+def _compared(said: str, of: Callable[[Cell], Compared | None]) -> tuple[Column, ...]:
+    """Return the columns that compare with one plan of one place, their names beginning with `said`."""
+
+    def column(name: str, show: Callable[[Compared], object | None]) -> Column:
+        return f"{said}{name}", lambda cell: _shown(of(cell), show)
+
+    return (
+        column("whole run", lambda compared: compared.ratio),
+        column("steady state", lambda compared: compared.steady),
+        column("bound", lambda compared: None if compared.bound is None else f"{compared.bound:.2f}"),
+        column("steady / bound", _of_bound),
+        column("goodput", lambda compared: compared.goodput),
+    )
+
+
+def _shown(compared: Compared | None, show: Callable[[Compared], object | None]) -> str | None:
+    figure = None if compared is None else show(compared)
+    return None if figure is None else str(figure)
+
+
+def _of_bound(compared: Compared) -> str | None:
+    if compared.steady is None or compared.bound is None:
         return None
-    return f"{cell.steady.median / cell.bound:.2f}"
+    return f"{compared.steady.median / compared.bound:.2f}"
 
 
 def _lost_most(cell: Cell) -> str | None:
@@ -125,12 +152,9 @@ _SPLIT_COLUMNS: tuple[Column, ...] = (
     ("place", lambda cell: str(cell.place)),
     ("plan", lambda cell: cell.variant),
     ("runs", lambda cell: str(cell.num_runs)),
-    ("whole run", lambda cell: None if cell.ratio is None else str(cell.ratio)),
-    ("steady state", lambda cell: None if cell.steady is None else str(cell.steady)),
-    ("bound", lambda cell: None if cell.bound is None else f"{cell.bound:.2f}"),
-    ("steady / bound", _of_bound),
+    *_compared("", lambda cell: cell.best),
+    *_compared("apart: ", lambda cell: cell.apart),
     ("outside, ms", lambda cell: None if cell.decode_return_ms is None else f"{cell.decode_return_ms:.1f}"),
-    ("goodput", lambda cell: None if cell.goodput is None else str(cell.goodput)),
     ("to serial", lambda cell: None if cell.over_serial is None else str(cell.over_serial)),
     ("lost most by", _lost_most),
     *_COMMON_COLUMNS,

@@ -1,16 +1,12 @@
 """The bound of a cell from the times of its own runs."""
 
-from dataclasses import replace
-
 import pytest
 
 from edgeweave.client.mesh_state import UnitSum
-from edgeweave.interleave.nouns import Stage
 from edgeweave.sim.load import Arrival, Load
-from fakes.bench_runs import answer, engine_use, one_place_run, split_run
+from fakes.bench_runs import answer, fused_place_run, one_place_run, split_run
 from weaving.bounds import decode_return_us, fuses, one_place_times, place_bound, place_times, place_work
 from weaving.loads import BenchLoad, Steady
-from weaving.run import Run
 from weaving.step_times import StepTimes
 
 ANSWERS = [answer(0, 1, 2)]
@@ -72,17 +68,10 @@ def test_bound_of_decode_alone_takes_the_best_number_of_groups() -> None:
     assert place_bound(load, base, [run]) == pytest.approx(120 / 170)
 
 
-def _fused_run() -> Run:
-    """One place in which nearly all rows rode: 4.6 ms in all."""
-    run = one_place_run(ANSWERS, variant="fused", prefill_us=100, steps=(2, 200))
-    units = {(Stage.HEAD, 1): (1, 100), (Stage.TURNAROUND, 2): (2, 200), (Stage.FUSED_HEAD, 2): (18, 4_300)}
-    return replace(run, use=replace(run.use, edge=engine_use(units)))
-
-
 def test_work_of_one_place_in_which_rows_ride_is_what_it_took() -> None:
     """Its prefill and its steps cannot be told apart; what they take by themselves comes from the other plans."""
     apart = one_place_run(ANSWERS, prefill_us=4_000, steps=(20, 2_000))
-    fused = _fused_run()
+    fused = fused_place_run(ANSWERS)
     assert (fuses(fused), fuses(apart)) == (True, False)
     times = one_place_times([fused], [apart, fused])
     load = _load(num_output_tokens=11)
@@ -94,7 +83,7 @@ def test_work_of_one_place_in_which_rows_ride_is_what_it_took() -> None:
 @pytest.mark.parametrize(("rtt_us", "least_us"), [(0, 3_000), (50, 3_000), (51, 3_020), (150, 5_000)])
 def test_bound_of_a_load_whose_rows_may_ride(rtt_us: int, least_us: int) -> None:
     """20 steps of 100 us and 3 ms of prefill: the longer of all prefill, and of all steps with their returns."""
-    load, fused = _load(num_output_tokens=11), _fused_run()
+    load, fused = _load(num_output_tokens=11), fused_place_run(ANSWERS)
     times = one_place_times([fused], [one_place_run(ANSWERS, prefill_us=4_000, steps=(20, 2_000)), fused])
     run = split_run(ANSWERS, prefill_us=3_000, steps=(20, 2_000), rtt_us=rtt_us)
     assert place_bound(load, times, [run]) == pytest.approx(4_600 / least_us)

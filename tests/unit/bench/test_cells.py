@@ -4,9 +4,9 @@ import pytest
 
 from edgeweave.interleave.nouns import BubbleCause
 from edgeweave.sim.load import Arrival, Load
-from fakes.bench_runs import answer, one_place_run, split_run
+from fakes.bench_runs import answer, fused_place_run, one_place_run, split_run
 from weaving.answers import Answer
-from weaving.cells import best_of, table_of
+from weaving.cells import best_apart_of, best_of, table_of
 from weaving.loads import BenchLoad, Steady
 from weaving.run import Run
 
@@ -36,17 +36,34 @@ def test_the_fastest_plan_of_one_place_is_the_baseline() -> None:
     table = table_of(LOAD, trials=trials, runs=[trials[1], _split(400)])
     assert [cell.variant for cell in table.one_place] == ["fast", "slow"]
     (cell,) = table.split
-    assert cell.ratio is not None
-    assert cell.ratio.median == 0.5
+    assert cell.best is not None
+    assert cell.best.ratio is not None
+    assert cell.best.ratio.median == 0.5
+    assert cell.apart is None, "no row rode under the best plan either"
+
+
+def test_where_rows_ride_in_the_best_plan_the_best_without_is_compared_as_well() -> None:
+    """Each with its own runs and its own bound: orders in which rows may ride, and those in which not."""
+    trials = [_base(800, variant="slow"), _base(400, variant="apart"), fused_place_run(_answers(200))]
+    assert (best_of(trials), best_apart_of(trials)) == ("fused", "apart")
+    table = table_of(LOAD, trials=trials, runs=[trials[1], trials[2], _split(250)])
+    assert (table.baseline, table.baseline_apart) == ("fused", "apart")
+    assert [cell.variant for cell in table.one_place] == ["fused", "apart", "slow"]
+    (cell,) = table.split
+    assert cell.best is not None
+    assert cell.apart is not None
+    assert [str(compared.ratio) for compared in (cell.best, cell.apart)] == ["0.80", "1.60"]
+    assert cell.best.bound != cell.apart.bound
 
 
 def test_rounds_are_compared_with_their_own_run_in_one_place() -> None:
     runs = [_base(200, number=0), _split(220, number=0), _base(400, number=1), _split(400, number=1)]
     (cell,) = table_of(LOAD, trials=[_base(200)], runs=runs).split
-    assert cell.ratio is not None
-    assert (cell.num_runs, cell.ratio.num_pairs) == (2, 2)
-    assert cell.ratio.least == pytest.approx(10 / 11)
-    assert cell.ratio.most == 1.0
+    assert cell.best is not None
+    assert cell.best.ratio is not None
+    assert (cell.num_runs, cell.best.ratio.num_pairs) == (2, 2)
+    assert cell.best.ratio.least == pytest.approx(10 / 11)
+    assert cell.best.ratio.most == 1.0
 
 
 def test_plans_are_compared_with_serial_at_the_same_place() -> None:
@@ -70,6 +87,8 @@ def test_an_open_load_is_judged_by_goodput() -> None:
     """Its throughput is that of its arrivals; limits are those of one place, the slack included."""
     load = BenchLoad("C", "open", LOAD.load, 2, Steady.REPLENISHED, is_open=True)
     (cell,) = table_of(load, trials=[_base(200)], runs=[_base(200), _split(1000)]).split
-    assert (cell.bound, cell.steady, cell.loss) == (None, None, None)
-    assert cell.goodput is not None
-    assert cell.goodput.median == 0.0
+    assert cell.loss is None
+    assert cell.best is not None
+    assert (cell.best.bound, cell.best.steady) == (None, None)
+    assert cell.best.goodput is not None
+    assert cell.best.goodput.median == 0.0

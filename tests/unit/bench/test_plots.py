@@ -5,7 +5,7 @@ from pathlib import Path
 from edgeweave.interleave.nouns import BubbleCause
 from edgeweave.sim.load import Arrival, Load
 from weaving.answers import Latency
-from weaving.cells import Cell, Table
+from weaving.cells import Cell, Compared, Table
 from weaving.loads import BenchLoad, Steady
 from weaving.places import Place
 from weaving.plots import write_plots
@@ -17,12 +17,17 @@ LOAD = BenchLoad("A", "balanced", Load("A", (Arrival(0, 256, 32),)), 8, Steady.R
 def _cell(place: Place, plan: str) -> Cell:
     latency = Latency(1.0, 2.0, None, None)
     bubbles = {BubbleCause.LINK: 0.1, BubbleCause.GRACE: 0.001}
-    return Cell(place, plan, 1, 1.0, latency, 0.9, bubbles, {}, 1.0, steady=Ratio(0.9, 0.9, 0.9, 1), bound=1.0)
+    return Cell(place, plan, 1, 1.0, latency, 0.9, bubbles, {}, 1.0, best=Compared(None, Ratio(0.9, 0.9, 0.9, 1), 1.0))
 
 
 def _table(*places: Place) -> Table:
     return Table(
-        "real", LOAD, "alternate", (), tuple(_cell(place, plan) for place in places for plan in ("serial", "2p1d"))
+        "real",
+        LOAD,
+        "alternate",
+        "alternate",
+        (),
+        tuple(_cell(place, plan) for place in places for plan in ("serial", "2p1d")),
     )
 
 
