@@ -16,6 +16,8 @@ ATTENTION_LABEL = "attention of a layer"
 """Under this name what a layer does with its keys and values is recorded as a whole; its own time is Python."""
 COMPILED_LABEL = "compiled attention"
 """Under this name attention that is no operator of torch is recorded, which counts as if it were one."""
+PRODUCT_LABEL = "compiled linear"
+"""Under this name products of linear layers are recorded that are no operator of torch, as if they were one."""
 _LINEAR_WORDS = ("linear",)
 _LINEAR_NAMES = frozenset({"aten::addmm", "aten::mm"})
 _ATTENTION_LABELS = frozenset({ATTENTION_LABEL, COMPILED_LABEL})

@@ -12,11 +12,12 @@ from typing import Any
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from contest.breakdown import ATTENTION_LABEL, COMPILED_LABEL, Breakdown, OpCall, breakdown
+from contest.breakdown import ATTENTION_LABEL, COMPILED_LABEL, PRODUCT_LABEL, Breakdown, OpCall, breakdown
 from contest.edge_model import DecodingBatch, EdgePlayer, loaded, parser, settings_of
 from contest.turns import Prompts, Streams
 from edgeweave.model import EdgeModel, single_rows
 from edgeweave.model.cache import LayerKv
+from edgeweave.model.panel_linear import PRODUCTS
 
 NUM_BLOCKS = 5
 STEPS = 8
@@ -28,7 +29,7 @@ def main(argv: Sequence[str]) -> None:
     streams = Streams.taken()
     given = parser().parse_args(argv)
     records = Records()
-    records.watch_attention()  # before it is loaded: layers keep what they call
+    records.watch()  # before the model is loaded: layers keep what they call
     model = loaded(given)
     streams.serve(
         lambda request: _figures(_profiled(model, request["prompts"], records, piece_tokens=given.piece_tokens)),
@@ -42,8 +43,9 @@ class Records:
     def __init__(self) -> None:
         self.is_on = False
 
-    def watch_attention(self) -> None:
-        """Watch what a layer does with its keys and values, and the compiled attention within."""
+    def watch(self) -> None:
+        """Watch products in panels, what a layer does with its keys and values, and the compiled attention within."""
+        PRODUCTS.update({dtype: self._watched(product, PRODUCT_LABEL) for dtype, product in PRODUCTS.items()})
         calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
         for name, call in calls.items():
             setattr(LayerKv, name, self._watched(call, ATTENTION_LABEL))

@@ -46,7 +46,7 @@ class Placement:
     def packing(self) -> Packing:
         """How linear layers are laid out; `InvalidSettingsError` where the type has no such name."""
         kept = None if self.weights_dtype is None else torch_dtype(dtype_of(self.weights_dtype))
-        return Packing(self.pack_from, kept)
+        return Packing(self.pack_from, kept, on_one_core=torch.get_num_threads() == 1)
 
 
 def load_part(

@@ -1,10 +1,11 @@
 """Linear layers laid out for the device: what takes the place of `nn.Linear` once a model is loaded.
 
 With a few rows, as in a decode step, a plain product of a large matrix runs on a CPU at a fraction of the memory's
-speed; with the weight reordered once by oneDNN it runs near it, and a prefill gains too. Small matrices are left alone:
-there the call itself costs more. Weights may be kept as another type than the one that is computed with around them.
+speed. With the weight laid out once it runs near it, and a prefill gains too: in panels, where one thread computes in
+float32, else by oneDNN. Small matrices are left alone: there the call itself costs more. Weights may be kept as another
+type than the one that is computed with around them.
 
-Knows torch's kernels. Does not know models.
+Knows torch's kernels, and which layout is for which processes. Does not know models.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear as product_of
 
+from edgeweave.model.registers import FLOATS_IN_REGISTER
+
 PACK_FROM: Final = 200_000
 """Elements of a weight from which packing pays, with few rows and with many."""
 
@@ -22,10 +25,14 @@ _TYPICAL_ROWS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """What is packed: weights of at least `from_elements`, all of them kept as `weights_dtype` if that is given."""
+    """What is packed: weights of at least `from_elements`, all of them kept as `weights_dtype` if that is given.
+
+    `on_one_core` lets weights lie in panels, whose products one thread computes.
+    """
 
     from_elements: int = PACK_FROM
     weights_dtype: torch.dtype | None = None
+    on_one_core: bool = False
 
     def keeps(self, weight: Tensor) -> torch.dtype:
         """Return the type that `weight` is kept as."""
@@ -100,9 +107,22 @@ def pack_linears(module: nn.Module, packing: Packing) -> None:
 def packed(linear: nn.Linear, packing: Packing) -> nn.Module:
     """Return what takes the place of `linear`: itself where nothing is to be gained."""
     dtype = packing.keeps(linear.weight)
-    if linear.weight.numel() >= packing.from_elements and _can_pack(linear.weight, dtype):
-        return PackedLinear(linear, dtype=dtype)
+    if linear.weight.numel() >= packing.from_elements:
+        in_panels = _in_panels(linear, dtype) if packing.on_one_core else None
+        if in_panels is not None:
+            return in_panels
+        if _can_pack(linear.weight, dtype):
+            return PackedLinear(linear, dtype=dtype)
     return linear if dtype is linear.weight.dtype else PlainLinear(linear, dtype=dtype)
+
+
+def _in_panels(linear: nn.Linear, dtype: torch.dtype) -> nn.Module | None:
+    """Return the layer with its weight in panels, `None` where it does not fit or the processor has no such product."""
+    if not FLOATS_IN_REGISTER:
+        return None
+    from edgeweave.model.panel_linear import PanelLinear, fits_panels  # noqa: PLC0415  importing it compiles it
+
+    return PanelLinear(linear, dtype=dtype) if fits_panels(linear.weight, dtype) else None
 
 
 def _bias(linear: nn.Linear, dtype: torch.dtype) -> Tensor | None:

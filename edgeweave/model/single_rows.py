@@ -10,12 +10,12 @@ the largest score taken off first.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numba
 import numpy as np
 
+from edgeweave.model.compiled import compiled
 from edgeweave.model.prefetch import LINE_BYTES, prefetch
 
 _AHEAD_BYTES: Final = 8192
@@ -28,34 +28,15 @@ _SERIES: Final = tuple(_F(math.log(2) ** n / math.factorial(n)) for n in range(7
 """Of 2**x, for x from -1/2 to 1/2 to the last bit but one of a float32."""
 _LOG2_E: Final = _F(1 / math.log(2))
 _LEAST_EXPONENT: Final = _F(-126)
-_OPTIONS: Final[dict[str, Any]] = {
-    "nogil": True,
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # sums in any order; NaN and infinity stay what they are
-    "error_model": "numpy",
-}
 
 
-def _compiled(*signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a function for this processor; keep it on the disk for the next start if a folder can be written to."""
-
-    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-        jit: Any = numba.njit
-        try:
-            kept: Callable[..., Any] = jit(*signature, cache=True, **_OPTIONS)(function)
-        except RuntimeError:
-            kept = jit(*signature, **_OPTIONS)(function)
-        return kept
-
-    return compiled
-
-
-@_compiled()
+@compiled()
 def _address(tokens: Any, token: Any) -> Any:
     """Return where in memory the token `token` of `tokens` [tokens, dim] lies."""
     return numba.uintp(tokens.ctypes.data) + numba.uintp(token * tokens.shape[1] * _WORD_BYTES)
 
 
-@_compiled()
+@compiled()
 def _load_ahead(tokens: Any, token: Any, stop: Any, afterwards: Any) -> None:
     """Begin to load a block of `tokens` that is needed soon after `token`, or from `stop` on what is afterwards."""
     row_bytes = tokens.shape[1] * _WORD_BYTES
@@ -65,7 +46,7 @@ def _load_ahead(tokens: Any, token: Any, stop: Any, afterwards: Any) -> None:
         prefetch(address + numba.uintp(line * LINE_BYTES))
 
 
-@_compiled()
+@compiled()
 def _score(scores: Any, queries: Any, keys: Any, first: Any, stop: Any, scaling: Any, afterwards: Any) -> None:
     """Write to `scores` [queries, keys] those of `queries` [queries, dim] with the tokens `[first, stop)` of `keys`."""
     dim = keys.shape[1]
@@ -91,7 +72,7 @@ def _score(scores: Any, queries: Any, keys: Any, first: Any, stop: Any, scaling:
             scores[query, i - first] = sum_0 * scaling
 
 
-@_compiled()
+@compiled()
 def _share(scores: Any, bits: Any) -> None:
     """Turn `scores` [keys] into shares that add up to 1; `bits` [keys] are whole numbers to write to."""
     powers = bits.view(np.float32)
@@ -113,7 +94,7 @@ def _share(scores: Any, bits: Any) -> None:
         scores[i] /= total
 
 
-@_compiled()
+@compiled()
 def _sum(sums: Any, shares: Any, values: Any, first: Any, stop: Any, afterwards: Any) -> None:
     """Write to `sums` [queries, dim] the tokens `[first, stop)` of `values`, each by its share [queries, keys]."""
     dim = values.shape[1]
@@ -137,7 +118,7 @@ def _sum(sums: Any, shares: Any, values: Any, first: Any, stop: Any, afterwards:
 _THREE, _NUMBERS = "float32[:,:,::1]", "int64[::1]"
 
 
-@_compiled(f"void({', '.join([_THREE] * 4)}, {', '.join([_NUMBERS] * 3)}, float32)")
+@compiled(f"void({', '.join([_THREE] * 4)}, {', '.join([_NUMBERS] * 3)}, float32)")
 def attend_singles(
     attended: Any, queries: Any, keys: Any, values: Any, tokens: Any, firsts: Any, stops: Any, scaling: Any
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contest.breakdown import ATTENTION_LABEL, COMPILED_LABEL, OpCall, Part, breakdown, part_of
+from contest.breakdown import ATTENTION_LABEL, COMPILED_LABEL, PRODUCT_LABEL, OpCall, Part, breakdown, part_of
 
 CALLS = [
     OpCall(("aten::linear",), 10.0, 1),
@@ -51,6 +51,7 @@ def test_noise_that_makes_steps_under_the_profiler_faster_takes_nothing_off() ->
     ("path", "part"),
     [
         (("mkldnn::_linear_pointwise",), Part.LINEAR),
+        ((PRODUCT_LABEL,), Part.LINEAR),
         (("aten::mm", "aten::matmul", "aten::linear"), Part.LINEAR),
         (("aten::mm", "aten::matmul", ATTENTION_LABEL), Part.ATTENTION),
         (("aten::empty", "aten::_scaled_dot_product_flash_attention_for_cpu"), Part.ATTENTION),

@@ -1,0 +1,77 @@
+"""A linear layer whose weight lies in panels: what `panel_product` multiplies with.
+
+Knows tensors and their layout. Does not know the arithmetic.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from edgeweave.model.panel_product import INPUTS_AT_ONCE, WIDTH, multiply_bfloat16, multiply_float32
+
+PRODUCTS = {torch.float32: multiply_float32, torch.bfloat16: multiply_bfloat16}
+"""The product for each type that weights may be kept as."""
+
+
+def fits_panels(weight: Tensor, dtype: torch.dtype) -> bool:
+    """Return whether `weight` [out, in] of a float32 layer can lie in panels of `dtype`."""
+    num_outputs, num_inputs = weight.shape
+    is_float = weight.dtype is torch.float32 and weight.device.type == "cpu" and dtype in PRODUCTS
+    return is_float and num_inputs % INPUTS_AT_ONCE == 0 and num_inputs > 0 and num_outputs >= WIDTH
+
+
+class PanelLinear(nn.Module):
+    """A linear layer of float32 on one core; its weight is kept as `dtype`. It fits into panels.
+
+    It computes what `nn.Linear` does with the weight as it is kept, up to the order of sums.
+    """
+
+    def __init__(self, linear: nn.Linear, *, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.in_features = linear.in_features
+        self.out_features = linear.out_features
+        self.bias = linear.bias
+        self._panels = _panels(linear.weight.to(dtype))
+        bias: Tensor | None = linear.bias  # torch's own type forgets that there may be none
+        self._offset = torch.zeros(self.out_features) if bias is None else bias.detach().contiguous()
+        self._multiply = PRODUCTS[dtype]
+        self._addresses = self._panels.data_ptr(), self._offset.data_ptr()
+
+    @property
+    def weight(self) -> Tensor:
+        """The weight [out, in], gathered anew for a model that computes with it by itself."""
+        weight = self._panels.new_empty(self.out_features, self.in_features)
+        for start, panel in zip(_starts(self.out_features), self._panels, strict=True):
+            weight[start : start + WIDTH].view(WIDTH, *panel.shape[::2]).copy_(panel.transpose(0, 1))
+        return weight
+
+    def forward(self, operand: Tensor) -> Tensor:
+        """Map [..., in] to [..., out]."""
+        if operand.dtype is not torch.float32 or operand.shape[-1] != self.in_features:
+            raise RuntimeError(
+                f"{operand.dtype} {tuple(operand.shape)} for a layer of {self.in_features} float32 inputs"
+            )
+        operand = operand.contiguous()
+        product = operand.new_empty(*operand.shape[:-1], self.out_features)
+        num_rows = operand.numel() // self.in_features
+        if num_rows:
+            addresses = operand.data_ptr(), *self._addresses, product.data_ptr()
+            self._multiply(*addresses, num_rows, self.in_features, self.out_features)
+        return product
+
+
+def _panels(weight: Tensor) -> Tensor:
+    """Return `weight` [out, in] as panels [panels, in / n, width, n]; n weights are a word.
+
+    The last one reaches back so far that it is full.
+    """
+    num_outputs, num_inputs = weight.shape
+    in_word = torch.float32.itemsize // weight.itemsize
+    starts = _starts(num_outputs)
+    panels = weight.new_empty(len(starts), num_inputs // in_word, WIDTH, in_word)
+    for start, panel in zip(starts, panels, strict=True):
+        panel.copy_(weight[start : start + WIDTH].view(WIDTH, -1, in_word).transpose(0, 1))
+    return panels
+
+
+def _starts(num_outputs: int) -> list[int]:
+    return [min(start, num_outputs - WIDTH) for start in range(0, num_outputs, WIDTH)]

@@ -1,0 +1,177 @@
+"""Products of a few rows, or of many, with a weight that lies in panels, on one core, compiled for this processor.
+
+A decode step multiplies a few rows by all weights. So a product is as fast as the weight is read, if it is read in the
+order in which it lies and nothing but sums is kept between: a panel is so many outputs as two registers hold, input
+after input. Sums of a panel for some rows stay in registers from the first input to the last; then they are written.
+A panel that the next rows need is in the cache still; with many rows, some panels are.
+
+Each output is a sum over the inputs in their order, whatever the number of rows: a row's numbers are the same in any
+company. Weights may be bfloat16, the upper half of a float32. Those of two inputs lie in one word: a shift gives
+the first as a float32, a mask the second.
+
+Knows addresses of float32 rows and of panels. Does not know torch. Source of the order of loops: Goto and van de Geijn,
+Anatomy of High-Performance Matrix Multiplication, 2008.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numba
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from edgeweave.model.compiled import compiled
+from edgeweave.model.registers import FLOATS_IN_REGISTER
+
+WIDTH: Final = 2 * FLOATS_IN_REGISTER
+"""Outputs of a panel."""
+INPUTS_AT_ONCE: Final = 4
+"""Inputs of a weight are a multiple of this."""
+_MOST_ROWS: Final = 6
+"""Rows whose sums stay in registers together: twelve registers of sixteen, where there are no more."""
+_FEW_ROWS: Final = 32
+_BLOCK_BYTES: Final = 256 * 1024
+"""So much of a weight all rows pass before more of it is read, if they are more than a few: half of a usual cache."""
+_FLOAT_BYTES: Final = 4
+_ADDRESS = numba.uintp
+
+_FLOAT, _WORD, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
+_POINTER = ir.PointerType()
+_SUMS = ir.VectorType(_FLOAT, WIDTH)
+_WORDS = ir.VectorType(_WORD, WIDTH)
+
+
+def _loaded(builder: Any, address: Any, kind: Any) -> Any:
+    value = builder.load(builder.inttoptr(address, _POINTER), typ=kind)
+    value.align = _FLOAT_BYTES
+    return value
+
+
+def _spread(builder: Any, number: Any) -> Any:
+    """Return a vector of which each element is `number`."""
+    nothing = ir.Constant(_SUMS, ir.Undefined)
+    first = builder.insert_element(nothing, number, _WORD(0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(_WORDS, [0] * WIDTH))
+
+
+def _weights(builder: Any, address: Any, weight_bytes: int) -> list[Any]:
+    """Return the weights of the next inputs to all outputs of a panel: those of one word for each output."""
+    if weight_bytes == _FLOAT_BYTES:
+        return [_loaded(builder, address, _SUMS)]
+    words = _loaded(builder, address, _WORDS)
+    first = builder.shl(words, ir.Constant(_WORDS, [16] * WIDTH))
+    second = builder.and_(words, ir.Constant(_WORDS, [0xFFFF0000] * WIDTH))
+    return [builder.bitcast(first, _SUMS), builder.bitcast(second, _SUMS)]
+
+
+def _multiply_add(builder: Any) -> Any:
+    name = f"llvm.fma.v{WIDTH}f32"
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(_SUMS, [_SUMS] * 3), name)
+
+
+def _sums_of_rows(builder: Any, num_rows: int, weight_bytes: int, arguments: tuple[Any, ...]) -> None:
+    """Write the sums of one panel for `num_rows` rows; `arguments` are those of `panel_sums` after the first."""
+    row, row_bytes, panel, num_inputs, bias, result, result_bytes = arguments
+    multiply_add, before = _multiply_add(builder), builder.block
+    inputs, after = builder.append_basic_block("inputs"), builder.append_basic_block("after")
+    rows = [builder.add(row, builder.mul(_LONG(index), row_bytes)) for index in range(num_rows)]
+    first = _loaded(builder, bias, _SUMS)
+    builder.branch(inputs)
+    builder.position_at_end(inputs)
+    at = builder.phi(_LONG)
+    kept = [builder.phi(_SUMS) for _ in rows]
+    sums = list(kept)
+    at_weights = builder.add(panel, builder.mul(at, _LONG(WIDTH * weight_bytes)))
+    at_inputs = builder.mul(at, _LONG(_FLOAT_BYTES))
+    weights: list[Any] = []
+    for step in range(INPUTS_AT_ONCE):
+        if not weights:
+            weights = _weights(builder, builder.add(at_weights, _LONG(step * WIDTH * weight_bytes)), weight_bytes)
+        to_outputs, offset = weights.pop(0), builder.add(at_inputs, _LONG(step * _FLOAT_BYTES))
+        for number, begin in enumerate(rows):
+            value = _spread(builder, _loaded(builder, builder.add(begin, offset), _FLOAT))
+            sums[number] = builder.call(multiply_add, [value, to_outputs, sums[number]])
+    following = builder.add(at, _LONG(INPUTS_AT_ONCE))
+    for phi, begin, end in zip([at, *kept], [_LONG(0), *[first] * num_rows], [following, *sums], strict=True):
+        phi.add_incoming(begin, before)
+        phi.add_incoming(end, builder.block)
+    builder.cbranch(builder.icmp_unsigned("<", following, num_inputs), inputs, after)
+    builder.position_at_end(after)
+    for number, total in enumerate(sums):
+        address = builder.add(result, builder.mul(_LONG(number), result_bytes))
+        builder.store(total, builder.inttoptr(address, _POINTER)).align = _FLOAT_BYTES
+
+
+def _panel_sums(weight_bytes: int) -> Any:
+    """Return what writes the sums of one panel for one row up to `_MOST_ROWS`.
+
+    Its arguments are the number of rows, where the first begins, the bytes from one to the next, where the panel
+    begins, the number of inputs, where the biases of its outputs begin, and where the first row's results do, with the
+    bytes to the next.
+    """
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: tuple[Any, ...]) -> Any:
+        num_rows, *others = arguments
+        over = builder.append_basic_block("over")
+        choice = builder.switch(num_rows, over)
+        for number in range(1, _MOST_ROWS + 1):
+            block = builder.append_basic_block(f"rows_{number}")
+            choice.add_case(_LONG(number), block)
+            builder.position_at_end(block)
+            _sums_of_rows(builder, number, weight_bytes, tuple(others))
+            builder.branch(over)
+        builder.position_at_end(over)
+        return context.get_dummy_value()
+
+    def panel_sums(
+        _typing: Any, _rows: Any, _row: Any, _bytes: Any, _panel: Any, _inputs: Any, _bias: Any, _result: Any, _to: Any
+    ) -> tuple[Any, Callable[..., Any]]:
+        return types.void(*[types.uintp] * 8), generate
+
+    return intrinsic(panel_sums)
+
+
+def _product(weight_bytes: int) -> Callable[..., None]:
+    """Return the product for weights of so many bytes."""
+    panel_sums = _panel_sums(weight_bytes)
+
+    @compiled(f"void({', '.join(['uintp'] * 4)}, {', '.join(['int64'] * 3)})")
+    def multiply(
+        rows: Any, panels: Any, bias: Any, results: Any, num_rows: Any, num_inputs: Any, num_outputs: Any
+    ) -> None:
+        num_panels, num_groups = -(-num_outputs // WIDTH), -(-num_rows // _MOST_ROWS)
+        panel_bytes = num_inputs * WIDTH * weight_bytes
+        together = max(1, _BLOCK_BYTES // panel_bytes) if num_rows > _FEW_ROWS else 1
+        row_bytes, result_bytes = _ADDRESS(num_inputs * _FLOAT_BYTES), _ADDRESS(num_outputs * _FLOAT_BYTES)
+        for first_panel in range(0, num_panels, together):
+            begin = 0
+            for group in range(num_groups):
+                end = num_rows * (group + 1) // num_groups
+                for index in range(first_panel, min(num_panels, first_panel + together)):
+                    output = _ADDRESS(min(index * WIDTH, num_outputs - WIDTH) * _FLOAT_BYTES)
+                    panel_sums(
+                        _ADDRESS(end - begin),
+                        rows + _ADDRESS(begin) * row_bytes,
+                        row_bytes,
+                        panels + _ADDRESS(index * panel_bytes),
+                        _ADDRESS(num_inputs),
+                        bias + output,
+                        results + _ADDRESS(begin) * result_bytes + output,
+                        result_bytes,
+                    )
+                begin = end
+
+    return multiply
+
+
+multiply_float32: Final = _product(4)
+multiply_bfloat16: Final = _product(2)
+"""Write to `results` [rows, outputs] the products of `rows` [rows, inputs] with `panels`, and `bias` [outputs].
+
+All are float32 and contiguous, given by their addresses, except that weights may be bfloat16. There is at least one
+row, inputs are a multiple of `INPUTS_AT_ONCE`, outputs are no fewer than `WIDTH`. Panel i holds the weights of `WIDTH`
+outputs, from output i * WIDTH on or, if that is fewer, of the last ones: [inputs, WIDTH] of float32, or
+[inputs / 2, WIDTH, 2] of bfloat16.
+"""
