@@ -69,7 +69,8 @@ class EngineProcess:
         if self._child.stdout is None:
             raise RuntimeError("a pipe was asked for")
         try:
-            line = await asyncio.wait_for(self._child.stdout.readline(), timeout=deadline_s)
+            async with asyncio.timeout(deadline_s):
+                line = await self._child.stdout.readline()
         except TimeoutError:
             raise UnavailableError(f"{self.name} said nothing for {deadline_s:.0f} s; {self._last_words()}") from None
         if not line:
@@ -86,7 +87,8 @@ class EngineProcess:
         if self._child.stdin is not None:
             self._child.stdin.close()
         try:
-            await asyncio.wait_for(self._child.wait(), timeout=_STOP_DEADLINE_S)
+            async with asyncio.timeout(_STOP_DEADLINE_S):
+                await self._child.wait()
         except TimeoutError:
             self._child.kill()
             await self._child.wait()

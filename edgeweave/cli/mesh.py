@@ -154,7 +154,8 @@ class Mesh:
         running = {name: process for name, process in self.processes.items() if process.is_running}
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop_in_order(running), timeout=grace_s)
+                async with asyncio.timeout(grace_s):
+                    await self._stop_in_order(running)
         finally:
             for process in running.values():
                 process.send_signal(signal.SIGKILL)
