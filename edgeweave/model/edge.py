@@ -14,7 +14,6 @@ from edgeweave.interleave.nouns import KvCapacity, Row, Sampling, Segment
 from edgeweave.interleave.split import Split
 from edgeweave.model.capacity import KvMemory
 from edgeweave.model.load import Placement, load_part
-from edgeweave.model.packed import PACK_FROM
 from edgeweave.model.part import Part
 from edgeweave.model.sampler import Sampler
 from edgeweave.model.sides import ModelFacts, Side
@@ -55,14 +54,14 @@ def load_edge(
     kv: KvCapacity | KvMemory,
     dtype: str = "float32",
     device: str = "cpu",
-    pack_from: int = PACK_FROM,
+    pack_from: int | None = None,
     weights_dtype: str | None = None,
     runs_directly: bool = True,
 ) -> EdgeModel:
     """Load the edge's share of the model in `folder`; all of it where `split` is `None`.
 
-    On the CPU, linear layers of at least `pack_from` elements are laid out for its kernels. Weights of linear layers
-    are kept as `weights_dtype`, with operands and results of `dtype`. Layers of the common shape run directly
+    On the CPU, linear layers are laid out for its kernels where that pays, or from `pack_from` elements on. Their
+    weights are kept as `weights_dtype`, with operands and results of `dtype`. Layers of the common shape run directly
     (`direct`) unless `runs_directly` forbids it.
     Raises `ModelNotFoundError`, `ModelNotSupportedError`, `SplitError`, or `InvalidSettingsError` for the device or
     where `kv` holds not one block.

@@ -18,7 +18,7 @@ from edgeweave.model.direct_spine import take_spine
 from edgeweave.model.dtypes import dtype_of, torch_dtype
 from edgeweave.model.fingerprint import fingerprint_of
 from edgeweave.model.loading import fill
-from edgeweave.model.packed import PACK_FROM, Packing, pack_linears
+from edgeweave.model.packed import Packing, pack_linears
 from edgeweave.model.part import Part, cut, give_kv
 from edgeweave.model.probe import probe_cut, probe_layers
 from edgeweave.model.probe_layer import LayerShape
@@ -31,14 +31,15 @@ from edgeweave.model.tree import build_tree
 class Placement:
     """Where a part is put and how: element type and device by their names, and KV.
 
-    Linear layers of at least `pack_from` elements are packed, weights of all of them kept as `weights_dtype`, by its
-    name, where that is not the element type. Layers of the common shape run directly unless `runs_directly` forbids it.
+    Linear layers are packed where that pays, or from `pack_from` elements on; weights of all of them are kept as
+    `weights_dtype`, by its name, where that is not the element type. Layers of the common shape run directly unless
+    `runs_directly` forbids it.
     """
 
     dtype: str
     device: str
     kv: KvCapacity | KvMemory
-    pack_from: int = PACK_FROM
+    pack_from: int | None = None
     weights_dtype: str | None = None
     runs_directly: bool = True
 

@@ -17,8 +17,10 @@ from torch.nn.functional import linear as product_of
 
 from edgeweave.model.registers import FLOATS_IN_REGISTER
 
+PANELS_FROM: Final = 4_000
+"""Elements of a weight from which panels pay, with few rows and with many: nearly always."""
 PACK_FROM: Final = 200_000
-"""Elements of a weight from which packing pays, with few rows and with many."""
+"""The same for oneDNN, whose calls cost more."""
 
 _TYPICAL_ROWS: Final = 8
 
@@ -27,12 +29,16 @@ _TYPICAL_ROWS: Final = 8
 class Packing:
     """What is packed: weights of at least `from_elements`, all of them kept as `weights_dtype` if that is given.
 
-    `on_one_core` lets weights lie in panels, whose products one thread computes.
+    `None`: where it pays. `on_one_core` lets weights lie in panels, whose products one thread computes.
     """
 
-    from_elements: int = PACK_FROM
+    from_elements: int | None = None
     weights_dtype: torch.dtype | None = None
     on_one_core: bool = False
+
+    def takes(self, linear: nn.Linear, least: int) -> bool:
+        """Return whether `linear` is packed in a way that pays from `least` elements on."""
+        return linear.weight.numel() >= (least if self.from_elements is None else self.from_elements)
 
     def keeps(self, weight: Tensor) -> torch.dtype:
         """Return the type that `weight` is kept as."""
@@ -107,12 +113,11 @@ def pack_linears(module: nn.Module, packing: Packing) -> None:
 def packed(linear: nn.Linear, packing: Packing) -> nn.Module:
     """Return what takes the place of `linear`: itself where nothing is to be gained."""
     dtype = packing.keeps(linear.weight)
-    if linear.weight.numel() >= packing.from_elements:
-        in_panels = _in_panels(linear, dtype) if packing.on_one_core else None
-        if in_panels is not None:
-            return in_panels
-        if _can_pack(linear.weight, dtype):
-            return PackedLinear(linear, dtype=dtype)
+    in_panels = _in_panels(linear, dtype) if packing.on_one_core and packing.takes(linear, PANELS_FROM) else None
+    if in_panels is not None:
+        return in_panels
+    if packing.takes(linear, PACK_FROM) and _can_pack(linear.weight, dtype):
+        return PackedLinear(linear, dtype=dtype)
     return linear if dtype is linear.weight.dtype else PlainLinear(linear, dtype=dtype)
 
 

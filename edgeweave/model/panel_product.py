@@ -6,7 +6,7 @@ after input. Sums of a panel for some rows stay in registers from the first inpu
 A panel that the next rows need is in the cache still; with many rows, some panels are.
 
 Each output is a sum over the inputs in their order, whatever the number of rows: a row's numbers are the same in any
-company. Weights may be bfloat16, the upper half of a float32. Those of two inputs lie in one word: a shift gives
+company. The sum of some inputs is taken by itself and then added, so that little is rounded away. Weights may be bfloat16, the upper half of a float32. Those of two inputs lie in one word: a shift gives
 the first as a float32, a mask the second.
 
 Knows addresses of float32 rows and of panels. Does not know torch. Source of the order of loops: Goto and van de Geijn,
@@ -28,8 +28,13 @@ WIDTH: Final = 2 * FLOATS_IN_REGISTER
 """Outputs of a panel."""
 INPUTS_AT_ONCE: Final = 4
 """Inputs of a weight are a multiple of this."""
-_MOST_ROWS: Final = 6
-"""Rows whose sums stay in registers together: twelve registers of sixteen, where there are no more."""
+_MOST_ROWS: Final = {4: 6, 2: 5}
+"""Rows whose sums stay in registers together, by the bytes of a weight.
+
+Each row takes two of sixteen registers, where there are no more, weights of one input two, halves in words two more.
+"""
+_INPUTS_TOGETHER: Final = 128
+"""Inputs whose products are summed before they are added to what was before: fewer round less, more cost less."""
 _FEW_ROWS: Final = 32
 _BLOCK_BYTES: Final = 256 * 1024
 """So much of a weight all rows pass before more of it is read, if they are more than a few: half of a usual cache."""
@@ -40,6 +45,7 @@ _FLOAT, _WORD, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _POINTER = ir.PointerType()
 _SUMS = ir.VectorType(_FLOAT, WIDTH)
 _WORDS = ir.VectorType(_WORD, WIDTH)
+_ZEROS = ir.Constant(_SUMS, [0.0] * WIDTH)
 
 
 def _loaded(builder: Any, address: Any, kind: Any) -> Any:
@@ -73,11 +79,10 @@ def _multiply_add(builder: Any) -> Any:
 
 def _sums_of_rows(builder: Any, num_rows: int, weight_bytes: int, arguments: tuple[Any, ...]) -> None:
     """Write the sums of one panel for `num_rows` rows; `arguments` are those of `panel_sums` after the first."""
-    row, row_bytes, panel, num_inputs, bias, result, result_bytes = arguments
+    row, row_bytes, panel, num_inputs, before_it, before_bytes, result, result_bytes = arguments
     multiply_add, before = _multiply_add(builder), builder.block
     inputs, after = builder.append_basic_block("inputs"), builder.append_basic_block("after")
     rows = [builder.add(row, builder.mul(_LONG(index), row_bytes)) for index in range(num_rows)]
-    first = _loaded(builder, bias, _SUMS)
     builder.branch(inputs)
     builder.position_at_end(inputs)
     at = builder.phi(_LONG)
@@ -94,29 +99,30 @@ def _sums_of_rows(builder: Any, num_rows: int, weight_bytes: int, arguments: tup
             value = _spread(builder, _loaded(builder, builder.add(begin, offset), _FLOAT))
             sums[number] = builder.call(multiply_add, [value, to_outputs, sums[number]])
     following = builder.add(at, _LONG(INPUTS_AT_ONCE))
-    for phi, begin, end in zip([at, *kept], [_LONG(0), *[first] * num_rows], [following, *sums], strict=True):
+    for phi, begin, end in zip([at, *kept], [_LONG(0), *[_ZEROS] * num_rows], [following, *sums], strict=True):
         phi.add_incoming(begin, before)
         phi.add_incoming(end, builder.block)
     builder.cbranch(builder.icmp_unsigned("<", following, num_inputs), inputs, after)
     builder.position_at_end(after)
-    for number, total in enumerate(sums):
+    for number, products in enumerate(sums):
+        begun = _loaded(builder, builder.add(before_it, builder.mul(_LONG(number), before_bytes)), _SUMS)
         address = builder.add(result, builder.mul(_LONG(number), result_bytes))
-        builder.store(total, builder.inttoptr(address, _POINTER)).align = _FLOAT_BYTES
+        builder.store(builder.fadd(begun, products), builder.inttoptr(address, _POINTER)).align = _FLOAT_BYTES
 
 
 def _panel_sums(weight_bytes: int) -> Any:
-    """Return what writes the sums of one panel for one row up to `_MOST_ROWS`.
+    """Return what writes the sums of one panel, for one row up to `_MOST_ROWS`.
 
     Its arguments are the number of rows, where the first begins, the bytes from one to the next, where the panel
-    begins, the number of inputs, where the biases of its outputs begin, and where the first row's results do, with the
-    bytes to the next.
+    begins, the number of inputs, where what is added to the first row's sums begins, the bytes to the next row's, and
+    the same of the results.
     """
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: tuple[Any, ...]) -> Any:
         num_rows, *others = arguments
         over = builder.append_basic_block("over")
         choice = builder.switch(num_rows, over)
-        for number in range(1, _MOST_ROWS + 1):
+        for number in range(1, _MOST_ROWS[weight_bytes] + 1):
             block = builder.append_basic_block(f"rows_{number}")
             choice.add_case(_LONG(number), block)
             builder.position_at_end(block)
@@ -126,22 +132,31 @@ def _panel_sums(weight_bytes: int) -> Any:
         return context.get_dummy_value()
 
     def panel_sums(
-        _typing: Any, _rows: Any, _row: Any, _bytes: Any, _panel: Any, _inputs: Any, _bias: Any, _result: Any, _to: Any
+        _typing: Any,
+        _rows: Any,
+        _row: Any,
+        _row_bytes: Any,
+        _panel: Any,
+        _inputs: Any,
+        _before: Any,
+        _before_bytes: Any,
+        _result: Any,
+        _result_bytes: Any,
     ) -> tuple[Any, Callable[..., Any]]:
-        return types.void(*[types.uintp] * 8), generate
+        return types.void(*[types.uintp] * 9), generate
 
     return intrinsic(panel_sums)
 
 
 def _product(weight_bytes: int) -> Callable[..., None]:
     """Return the product for weights of so many bytes."""
-    panel_sums = _panel_sums(weight_bytes)
+    panel_sums, most_rows = _panel_sums(weight_bytes), _MOST_ROWS[weight_bytes]
 
     @compiled(f"void({', '.join(['uintp'] * 4)}, {', '.join(['int64'] * 3)})")
     def multiply(
         rows: Any, panels: Any, bias: Any, results: Any, num_rows: Any, num_inputs: Any, num_outputs: Any
     ) -> None:
-        num_panels, num_groups = -(-num_outputs // WIDTH), -(-num_rows // _MOST_ROWS)
+        num_panels, num_groups = -(-num_outputs // WIDTH), -(-num_rows // most_rows)
         panel_bytes = num_inputs * WIDTH * weight_bytes
         together = max(1, _BLOCK_BYTES // panel_bytes) if num_rows > _FEW_ROWS else 1
         row_bytes, result_bytes = _ADDRESS(num_inputs * _FLOAT_BYTES), _ADDRESS(num_outputs * _FLOAT_BYTES)
@@ -151,16 +166,21 @@ def _product(weight_bytes: int) -> Callable[..., None]:
                 end = num_rows * (group + 1) // num_groups
                 for index in range(first_panel, min(num_panels, first_panel + together)):
                     output = _ADDRESS(min(index * WIDTH, num_outputs - WIDTH) * _FLOAT_BYTES)
-                    panel_sums(
-                        _ADDRESS(end - begin),
-                        rows + _ADDRESS(begin) * row_bytes,
-                        row_bytes,
-                        panels + _ADDRESS(index * panel_bytes),
-                        _ADDRESS(num_inputs),
-                        bias + output,
-                        results + _ADDRESS(begin) * result_bytes + output,
-                        result_bytes,
-                    )
+                    result = results + _ADDRESS(begin) * result_bytes + output
+                    before, before_bytes = bias + output, _ADDRESS(0)
+                    for first_input in range(0, num_inputs, _INPUTS_TOGETHER):
+                        panel_sums(
+                            _ADDRESS(end - begin),
+                            rows + _ADDRESS(begin) * row_bytes + _ADDRESS(first_input * _FLOAT_BYTES),
+                            row_bytes,
+                            panels + _ADDRESS(index * panel_bytes + first_input * WIDTH * weight_bytes),
+                            _ADDRESS(min(_INPUTS_TOGETHER, num_inputs - first_input)),
+                            before,
+                            before_bytes,
+                            result,
+                            result_bytes,
+                        )
+                        before, before_bytes = result, result_bytes
                 begin = end
 
     return multiply

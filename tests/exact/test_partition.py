@@ -7,7 +7,6 @@ import pytest
 
 from edgeweave.interleave.nouns import KvCapacity, Sampling
 from edgeweave.interleave.split import Split
-from edgeweave.model.packed import PACK_FROM
 from exact.tally import Tally
 from models.architectures import ARCHITECTURES
 from models.local_mesh import LocalMesh, Mix
@@ -26,10 +25,12 @@ MIXES = [
     Mix(max_live=2, depth=1, segment_layers=2),
     Mix(max_live=3, depth=2, segment_layers=1),
 ]
-# Real models have packed linear layers, tiny ones are too small for it: under these splits every layer is packed.
+# Under these splits every linear layer is packed, however small, under the others none.
 PACKED = {None, Split(3, 1), Split(3, 2)}
 # Under these, transformers' own layers run on torch's own products: what is fast has to say what this says.
 PLAIN = {Split(1, 3)}
+UNPACKED = 1 << 40
+"""No layer has so many weights."""
 Case = tuple[str, Split | None, int, Mix]
 
 ALL: list[Case] = list(product(ARCHITECTURES, SPLITS, CHUNKS, MIXES))
@@ -56,7 +57,7 @@ class Meshes:
     def get(self, architecture: str, split: Split | None) -> LocalMesh:
         if self._key != (architecture, split) or self._mesh is None:
             self._key = (architecture, split)
-            pack_from = 1 if split in PACKED else PACK_FROM
+            pack_from = 1 if split in PACKED else UNPACKED
             self._mesh = LocalMesh.load(
                 architecture, split, kv=KV, pack_from=pack_from, runs_directly=split not in PLAIN
             )

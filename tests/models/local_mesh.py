@@ -13,7 +13,6 @@ from torch import Tensor
 from edgeweave.interleave.nouns import GREEDY, KvCapacity, Row, Sampling, Segment
 from edgeweave.interleave.split import Split
 from edgeweave.model import CloudModel, EdgeModel, Sampler, load_cloud, load_edge
-from edgeweave.model.packed import PACK_FROM
 from models.tiny import tiny_model
 
 
@@ -74,7 +73,7 @@ class LocalMesh:
         split: Split | None,
         *,
         kv: KvCapacity,
-        pack_from: int = PACK_FROM,
+        pack_from: int | None = None,
         runs_directly: bool = True,
     ) -> "LocalMesh":
         """Load both sides of the tiny model of `architecture`."""
