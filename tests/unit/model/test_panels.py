@@ -57,6 +57,17 @@ def test_a_row_has_the_same_numbers_in_any_company(dtype: torch.dtype) -> None:
         assert torch.equal(torch.cat([in_panels(rows) for rows in torch.split(operand, size)]), alone)
 
 
+@pytest.mark.parametrize("num_inputs", [256, 1024, 4096])
+def test_little_is_rounded_away(num_inputs: int) -> None:
+    """Less than a sum over all inputs one after the other would lose, which grows with their root."""
+    torch.manual_seed(num_inputs)
+    layer = linear(2 * WIDTH, num_inputs, bias=False)
+    operand = torch.randn(50, num_inputs)
+    exact = operand.double() @ layer.weight.double().T
+    off = (PanelLinear(layer, dtype=torch.float32)(operand).double() - exact).square().mean().sqrt()
+    assert off < 3e-7 * exact.square().mean().sqrt()
+
+
 def test_an_operand_may_be_a_view() -> None:
     """Its rows need not be side by side, and it may have any number of dimensions."""
     layer = linear(WIDTH, 8)
