@@ -40,8 +40,8 @@ class PanelLinear(nn.Module):
     def weight(self) -> Tensor:
         """The weight [out, in], gathered anew for a model that computes with it by itself."""
         weight = self._panels.new_empty(self.out_features, self.in_features)
-        for start, panel in zip(_starts(self.out_features), self._panels, strict=True):
-            weight[start : start + WIDTH].view(WIDTH, *panel.shape[::2]).copy_(panel.transpose(0, 1))
+        for of_weight, panels in _pairs(weight, self._panels):
+            of_weight.copy_(panels)
         return weight
 
     def forward(self, operand: Tensor) -> Tensor:
@@ -66,12 +66,15 @@ def _panels(weight: Tensor) -> Tensor:
     """
     num_outputs, num_inputs = weight.shape
     in_word = torch.float32.itemsize // weight.itemsize
-    starts = _starts(num_outputs)
-    panels = weight.new_empty(len(starts), num_inputs // in_word, WIDTH, in_word)
-    for start, panel in zip(starts, panels, strict=True):
-        panel.copy_(weight[start : start + WIDTH].view(WIDTH, -1, in_word).transpose(0, 1))
+    panels = weight.new_empty(-(-num_outputs // WIDTH), num_inputs // in_word, WIDTH, in_word)
+    for of_weight, some in _pairs(weight, panels):
+        some.copy_(of_weight)
     return panels
 
 
-def _starts(num_outputs: int) -> list[int]:
-    return [min(start, num_outputs - WIDTH) for start in range(0, num_outputs, WIDTH)]
+def _pairs(weight: Tensor, panels: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Return the same numbers of `weight` and `panels`, each pair of one shape: whole panels, and the last ones."""
+    num_whole, in_word = len(weight) // WIDTH, panels.shape[-1]
+    whole = weight[: num_whole * WIDTH].view(num_whole, WIDTH, -1, in_word).transpose(1, 2)
+    last = weight[-WIDTH:].view(WIDTH, -1, in_word).transpose(0, 1)
+    return [(whole, panels[:num_whole]), (last, panels[-1])]
