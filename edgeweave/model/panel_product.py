@@ -6,8 +6,9 @@ after input. Sums of a panel for some rows stay in registers from the first inpu
 A panel that the next rows need is in the cache still; with many rows, some panels are.
 
 Each output is a sum over the inputs in their order, whatever the number of rows: a row's numbers are the same in any
-company. The sum of some inputs is taken by itself and then added, so that little is rounded away. Weights may be bfloat16, the upper half of a float32. Those of two inputs lie in one word: a shift gives
-the first as a float32, a mask the second.
+company. The sum of some inputs is taken by itself and then added, so that little is rounded away. Weights may be
+bfloat16, the upper half of a float32. Those of two inputs lie in one word: a shift gives the first as a float32, a mask
+the second.
 
 Knows addresses of float32 rows and of panels. Does not know torch. Source of the order of loops: Goto and van de Geijn,
 Anatomy of High-Performance Matrix Multiplication, 2008.
