@@ -17,7 +17,7 @@ from contest.edge_model import DecodingBatch, EdgePlayer, loaded, parser, settin
 from contest.turns import Prompts, Streams
 from edgeweave.model import EdgeModel, single_rows
 from edgeweave.model.cache import LayerKv
-from edgeweave.model.panel_linear import PRODUCTS
+from edgeweave.model.registers import WIDTH
 
 NUM_BLOCKS = 5
 STEPS = 8
@@ -45,7 +45,10 @@ class Records:
 
     def watch(self) -> None:
         """Watch products in panels, what a layer does with its keys and values, and the compiled attention within."""
-        PRODUCTS.update({dtype: self._watched(product, PRODUCT_LABEL) for dtype, product in PRODUCTS.items()})
+        if WIDTH:
+            from edgeweave.model.panel_linear import PRODUCTS  # noqa: PLC0415  only where there are panels
+
+            PRODUCTS.update({dtype: self._watched(product, PRODUCT_LABEL) for dtype, product in PRODUCTS.items()})
         calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
         for name, call in calls.items():
             setattr(LayerKv, name, self._watched(call, ATTENTION_LABEL))

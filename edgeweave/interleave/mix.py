@@ -14,46 +14,43 @@ MEMORY = 32
 
 
 @dataclass(slots=True)
-class _Sums:
-    """Sums over requests, of which the latest count most: prompts, and what answers may hold or held, in tokens."""
+class _Ratio:
+    """Two sums over requests, of which the latest count most, one as a multiple of the other."""
 
-    num_requests: float = 0.0
-    prompt_tokens: float = 0.0
-    most_tokens: float = 0.0
-    output_tokens: float = 0.0
+    _over: float = 0.0
+    _under: float = 0.0
 
-    def add(self, request: Request) -> None:
+    def add(self, over: float, under: float = 1.0) -> None:
         keep = 1.0 - 1.0 / MEMORY
-        self.num_requests = self.num_requests * keep + 1.0
-        self.prompt_tokens = self.prompt_tokens * keep + len(request.prompt)
-        self.most_tokens = self.most_tokens * keep + request.max_tokens
-        self.output_tokens = self.output_tokens * keep + len(request.output)
+        self._over, self._under = self._over * keep + over, self._under * keep + under
+
+    def value(self, *, before_any: float) -> float:
+        return self._over / self._under if self._under else before_any
 
 
 @dataclass(slots=True)
 class Mix:
     """Mean lengths in tokens, of requests that were admitted lately; 0 before the first."""
 
-    _admitted: _Sums = field(default_factory=_Sums)
-    _ended: _Sums = field(default_factory=_Sums)
+    _prompt: _Ratio = field(default_factory=_Ratio)
+    _most: _Ratio = field(default_factory=_Ratio)
+    _used: _Ratio = field(default_factory=_Ratio)
 
     def take_admitted(self, request: Request) -> None:
         """A request is admitted for the first time."""
-        self._admitted.add(request)
+        self._prompt.add(len(request.prompt))
+        self._most.add(request.max_tokens)
 
     def take_ended(self, request: Request) -> None:
         """A request ended by itself: its answer is whole."""
-        self._ended.add(request)
+        self._used.add(len(request.output), request.max_tokens)
 
     @property
     def mean_prompt(self) -> float:
         """Tokens of a prompt."""
-        return self._admitted.prompt_tokens / self._admitted.num_requests if self._admitted.num_requests else 0.0
+        return self._prompt.value(before_any=0.0)
 
     @property
     def mean_output(self) -> float:
         """Tokens of an answer: what it may hold, by the share of that which earlier answers used, all if none ended."""
-        if not self._admitted.num_requests:
-            return 0.0
-        used = self._ended.output_tokens / self._ended.most_tokens if self._ended.most_tokens else 1.0
-        return used * self._admitted.most_tokens / self._admitted.num_requests
+        return self._used.value(before_any=1.0) * self._most.value(before_any=0.0)

@@ -100,10 +100,11 @@ def _joined(modules: Sequence[nn.Module]) -> nn.Linear:
     joined = nn.Linear(weight.shape[1], weight.shape[0], bias=has_bias, device="meta")
     joined.weight = nn.Parameter(weight, requires_grad=False)
     if has_bias:
-        joined.bias = nn.Parameter(torch.cat([_bias(linear) for linear in linears]), requires_grad=False)
+        joined.bias = nn.Parameter(torch.cat([bias_of(linear) for linear in linears]), requires_grad=False)
     return joined
 
 
-def _bias(linear: nn.Linear) -> Tensor:
+def bias_of(linear: nn.Linear) -> Tensor:
+    """Return what `linear` adds to its products, [out]: zeros where it has no bias."""
     bias: Tensor | None = linear.bias  # torch's own type forgets that there may be none
     return linear.weight.new_zeros(linear.out_features) if bias is None else bias

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear as product_of
 
-from edgeweave.model.registers import FLOATS_IN_REGISTER
+from edgeweave.model.registers import INPUTS_AT_ONCE, WIDTH
 
 PANELS_FROM: Final = 4_000
 """Elements of a weight from which panels pay, with few rows and with many: nearly always."""
@@ -23,6 +23,7 @@ PACK_FROM: Final = 200_000
 """The same for oneDNN, whose calls cost more."""
 
 _TYPICAL_ROWS: Final = 8
+_PANEL_DTYPES: Final = (torch.float32, torch.bfloat16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +114,21 @@ def pack_linears(module: nn.Module, packing: Packing) -> None:
 def packed(linear: nn.Linear, packing: Packing) -> nn.Module:
     """Return what takes the place of `linear`: itself where nothing is to be gained."""
     dtype = packing.keeps(linear.weight)
-    in_panels = _in_panels(linear, dtype) if packing.on_one_core and packing.takes(linear, PANELS_FROM) else None
-    if in_panels is not None:
-        return in_panels
+    if packing.on_one_core and packing.takes(linear, PANELS_FROM) and fits_panels(linear.weight, dtype):
+        from edgeweave.model.panel_linear import PanelLinear  # noqa: PLC0415  importing it compiles it
+
+        return PanelLinear(linear, dtype=dtype)
     if packing.takes(linear, PACK_FROM) and _can_pack(linear.weight, dtype):
         return PackedLinear(linear, dtype=dtype)
     return linear if dtype is linear.weight.dtype else PlainLinear(linear, dtype=dtype)
 
 
-def _in_panels(linear: nn.Linear, dtype: torch.dtype) -> nn.Module | None:
-    """Return the layer with its weight in panels, `None` where it does not fit or the processor has no such product."""
-    if not FLOATS_IN_REGISTER:
-        return None
-    from edgeweave.model.panel_linear import PanelLinear, fits_panels  # noqa: PLC0415  importing it compiles it
-
-    return PanelLinear(linear, dtype=dtype) if fits_panels(linear.weight, dtype) else None
+def fits_panels(weight: Tensor, dtype: torch.dtype) -> bool:
+    """Return whether `weight` [out, in] of a layer can lie in panels of `dtype`, and this processor has products."""
+    if not WIDTH or weight.device.type != "cpu" or weight.dtype is not torch.float32 or dtype not in _PANEL_DTYPES:
+        return False
+    num_outputs, num_inputs = weight.shape
+    return num_inputs % INPUTS_AT_ONCE == 0 and num_inputs > 0 and num_outputs >= WIDTH
 
 
 def _bias(linear: nn.Linear, dtype: torch.dtype) -> Tensor | None:

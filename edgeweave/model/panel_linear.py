@@ -6,17 +6,12 @@ Knows tensors and their layout. Does not know the arithmetic.
 import torch
 from torch import Tensor, nn
 
-from edgeweave.model.panel_product import INPUTS_AT_ONCE, WIDTH, multiply_bfloat16, multiply_float32
+from edgeweave.model.common_layer import bias_of
+from edgeweave.model.panel_product import multiply_bfloat16, multiply_float32
+from edgeweave.model.registers import WIDTH
 
 PRODUCTS = {torch.float32: multiply_float32, torch.bfloat16: multiply_bfloat16}
 """The product for each type that weights may be kept as."""
-
-
-def fits_panels(weight: Tensor, dtype: torch.dtype) -> bool:
-    """Return whether `weight` [out, in] of a float32 layer can lie in panels of `dtype`."""
-    num_outputs, num_inputs = weight.shape
-    is_float = weight.dtype is torch.float32 and weight.device.type == "cpu" and dtype in PRODUCTS
-    return is_float and num_inputs % INPUTS_AT_ONCE == 0 and num_inputs > 0 and num_outputs >= WIDTH
 
 
 class PanelLinear(nn.Module):
@@ -31,8 +26,7 @@ class PanelLinear(nn.Module):
         self.out_features = linear.out_features
         self.bias = linear.bias
         self._panels = _panels(linear.weight.to(dtype))
-        bias: Tensor | None = linear.bias  # torch's own type forgets that there may be none
-        self._offset = torch.zeros(self.out_features) if bias is None else bias.detach().contiguous()
+        self._offset = bias_of(linear).detach().contiguous()
         self._multiply = PRODUCTS[dtype]
         self._addresses = self._panels.data_ptr(), self._offset.data_ptr()
 

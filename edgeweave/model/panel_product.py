@@ -2,7 +2,7 @@
 
 A decode step multiplies a few rows by all weights. So a product is as fast as the weight is read, if it is read in the
 order in which it lies and nothing but sums is kept between: a panel is so many outputs as two registers hold, input
-after input. Sums of a panel for some rows stay in registers from the first input to the last; then they are written.
+after input. Sums of a panel for some rows stay in registers over many inputs; then they are written.
 A panel that the next rows need is in the cache still; with many rows, some panels are.
 
 Each output is a sum over the inputs in their order, whatever the number of rows: a row's numbers are the same in any
@@ -23,12 +23,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from edgeweave.model.compiled import compiled
-from edgeweave.model.registers import FLOATS_IN_REGISTER
+from edgeweave.model.registers import INPUTS_AT_ONCE, WIDTH
 
-WIDTH: Final = 2 * FLOATS_IN_REGISTER
-"""Outputs of a panel."""
-INPUTS_AT_ONCE: Final = 4
-"""Inputs of a weight are a multiple of this."""
 _MOST_ROWS: Final = {4: 6, 2: 5}
 """Rows whose sums stay in registers together, by the bytes of a weight.
 

@@ -1,6 +1,7 @@
 """How many float32 a register of this processor holds, if it multiplies and adds them in one instruction.
 
-Knows the names of features as LLVM tells them. Does not know what is computed.
+And how large panels are for it. Asking compiles nothing. Knows the names of features as LLVM tells them. Does not know
+what is computed.
 """
 
 import platform
@@ -22,3 +23,7 @@ def floats_in_register(machine: str, features: Mapping[str, bool]) -> int:
 
 
 FLOATS_IN_REGISTER: Final = floats_in_register(platform.machine().lower(), get_host_cpu_features())
+WIDTH: Final = 2 * FLOATS_IN_REGISTER
+"""Outputs of a panel; 0 where there are none."""
+INPUTS_AT_ONCE: Final = 4
+"""Inputs of a weight in panels are a multiple of this."""

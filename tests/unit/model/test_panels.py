@@ -1,19 +1,16 @@
-"""Linear layers in panels against plain ones, and which processors have them."""
-
-from collections.abc import Mapping
+"""Linear layers in panels against plain ones."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from edgeweave.model.packed import PackedLinear, Packing, PlainLinear, packed
-from edgeweave.model.registers import FLOATS_IN_REGISTER, floats_in_register
+from edgeweave.model.packed import PackedLinear, Packing, PlainLinear, fits_panels, packed
+from edgeweave.model.registers import WIDTH
 
-if not FLOATS_IN_REGISTER:
+if not WIDTH:
     pytest.skip("this processor has no product in panels", allow_module_level=True)
 
-from edgeweave.model.panel_linear import PanelLinear, fits_panels
-from edgeweave.model.panel_product import WIDTH
+from edgeweave.model.panel_linear import PanelLinear
 
 ROWS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 31, 33, 100]
 """Few and many, whole groups of rows and what is left of them."""
@@ -114,18 +111,3 @@ def test_one_core_takes_panels_where_a_layer_fits(weights_dtype: torch.dtype | N
     others = {PackedLinear, PlainLinear}
     assert type(packed(linear(WIDTH, 6), one_core)) in others
     assert type(packed(linear(WIDTH, 4), several)) in others
-
-
-@pytest.mark.parametrize(
-    ("machine", "features", "floats"),
-    [
-        ("x86_64", {"fma": True, "avx2": True}, 8),
-        ("x86_64", {"fma": True, "avx512f": True}, 16),
-        ("x86_64", {"fma": False, "avx": True}, 0),
-        ("x86_64", {}, 0),
-        ("aarch64", {}, 4),
-    ],
-)
-def test_registers_by_processor(machine: str, features: Mapping[str, bool], floats: int) -> None:
-    """Where products and sums are two instructions, panels have no use."""
-    assert floats_in_register(machine, features) == floats
