@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> None:
     streams = Streams.taken()
     given = parser().parse_args(argv)
     records = Records()
-    records.watch()  # before the model is loaded: layers keep what they call
+    records.watch()
     model = loaded(given)
     streams.serve(
         lambda request: _figures(_profiled(model, request["prompts"], records, piece_tokens=given.piece_tokens)),
@@ -46,9 +46,9 @@ class Records:
     def watch(self) -> None:
         """Watch products in panels, what a layer does with its keys and values, and the compiled attention within."""
         if WIDTH:
-            from edgeweave.model.panel_linear import PRODUCTS  # noqa: PLC0415  only where there are panels
+            from edgeweave.model import panel_product  # noqa: PLC0415  only where there are panels
 
-            PRODUCTS.update({dtype: self._watched(product, PRODUCT_LABEL) for dtype, product in PRODUCTS.items()})
+            panel_product.multiply = self._watched(panel_product.multiply, PRODUCT_LABEL)
         calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
         for name, call in calls.items():
             setattr(LayerKv, name, self._watched(call, ATTENTION_LABEL))

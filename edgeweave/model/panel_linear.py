@@ -6,12 +6,9 @@ Knows tensors and their layout. Does not know the arithmetic.
 import torch
 from torch import Tensor, nn
 
+from edgeweave.model import panel_product
 from edgeweave.model.common_layer import bias_of
-from edgeweave.model.panel_product import multiply_bfloat16, multiply_float32
 from edgeweave.model.registers import WIDTH
-
-PRODUCTS = {torch.float32: multiply_float32, torch.bfloat16: multiply_bfloat16}
-"""The product for each type that weights may be kept as."""
 
 
 class PanelLinear(nn.Module):
@@ -27,7 +24,7 @@ class PanelLinear(nn.Module):
         self.bias = linear.bias
         self._panels = _panels(linear.weight.to(dtype))
         self._offset = bias_of(linear).detach().contiguous()
-        self._multiply = PRODUCTS[dtype]
+        self._sizes = self.in_features, self.out_features, dtype.itemsize
         self._addresses = self._panels.data_ptr(), self._offset.data_ptr()
 
     @property
@@ -49,7 +46,7 @@ class PanelLinear(nn.Module):
         num_rows = operand.numel() // self.in_features
         if num_rows:
             addresses = operand.data_ptr(), *self._addresses, product.data_ptr()
-            self._multiply(*addresses, num_rows, self.in_features, self.out_features)
+            panel_product.multiply(*addresses, num_rows, *self._sizes)
         return product
 
 

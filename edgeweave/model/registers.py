@@ -1,7 +1,7 @@
 """How many float32 a register of this processor holds, if it multiplies and adds them in one instruction.
 
-And how large panels are for it. Asking compiles nothing. Knows the names of features as LLVM tells them. Does not know
-what is computed.
+How many such registers it has, and how large panels are for it. Asking compiles nothing. Knows the names of features
+as LLVM tells them. Does not know what is computed.
 """
 
 import platform
@@ -11,6 +11,7 @@ from typing import Final
 from llvmlite.binding import get_host_cpu_features
 
 _ARM: Final = frozenset({"aarch64", "arm64"})
+_AVX512: Final = 16
 
 
 def floats_in_register(machine: str, features: Mapping[str, bool]) -> int:
@@ -19,10 +20,17 @@ def floats_in_register(machine: str, features: Mapping[str, bool]) -> int:
         return 4
     if not features.get("fma"):
         return 0
-    return 16 if features.get("avx512f") else 8
+    return _AVX512 if features.get("avx512f") else 8
 
 
-FLOATS_IN_REGISTER: Final = floats_in_register(platform.machine().lower(), get_host_cpu_features())
+def vector_registers(machine: str, floats: int) -> int:
+    """Return how many such registers the processor has, if each holds `floats`."""
+    return 32 if machine in _ARM or floats == _AVX512 else 16
+
+
+_MACHINE: Final = platform.machine().lower()
+FLOATS_IN_REGISTER: Final = floats_in_register(_MACHINE, get_host_cpu_features())
+VECTOR_REGISTERS: Final = vector_registers(_MACHINE, FLOATS_IN_REGISTER)
 WIDTH: Final = 2 * FLOATS_IN_REGISTER
 """Outputs of a panel; 0 where there are none."""
 INPUTS_AT_ONCE: Final = 4

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from edgeweave.model.registers import floats_in_register
+from edgeweave.model.registers import floats_in_register, vector_registers
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,9 @@ from edgeweave.model.registers import floats_in_register
 def test_registers_by_processor(machine: str, features: Mapping[str, bool], floats: int) -> None:
     """Where products and sums are two instructions, panels have no use."""
     assert floats_in_register(machine, features) == floats
+
+
+@pytest.mark.parametrize(("machine", "floats", "registers"), [("x86_64", 8, 16), ("x86_64", 16, 32), ("arm64", 4, 32)])
+def test_how_many_registers_there_are(machine: str, floats: int, registers: int) -> None:
+    """Sums of more rows stay in them where there are more."""
+    assert vector_registers(machine, floats) == registers
