@@ -39,6 +39,7 @@ from weaving.meshes import on_site_core
 from weaving.places import Place
 from weaving.ratios import Ratio, paired
 from weaving.run import Key, Question, Run, measure
+from weaving.suites import ENGINES
 from weaving.variants import SPLIT
 
 KEEP_SPANS = 50_000
@@ -181,7 +182,7 @@ async def _endpoints() -> AsyncIterator[Endpoints]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="What tracing costs.")
     choice = partial(parser.add_argument, metavar="NAME")
-    choice("--engines", choices=("emulated", "real", "embedded"), default="emulated", help="emulated, real, embedded")
+    choice("--engines", choices=ENGINES, default=ENGINES[0], help=f"{', '.join(ENGINES)} [{ENGINES[0]}]")
     choice("--load", choices=("A", "B", "prefill", "decode"), default="B", help="A, B, prefill, decode [B]")
     choice("--ways", nargs="+", choices=WAYS, default=WAYS, help=f"{', '.join(WAYS)} [all]")
     parser.add_argument("--km", type=float, default=1000.0, help="fibre to the cloud [1000]")

@@ -13,8 +13,11 @@ from edgeweave.sim.loads import profile_named
 from weaving.engines import EmulatedEngines, Engines, ModelEngines
 from weaving.reference_cache import ReferenceCache, whole_model
 
-SEEDED_MODEL = "qwen2-256x16-seed-7"
 _PROFILE = "npu"
+_LAYERS_IN_SPLIT = 16
+"""Of so many layers of a seeded model the edge runs the first and the last."""
+_SEEDED = {"real": 16, "deep": 48}
+"""Layers of a seeded model."""
 
 
 async def engines_named(name: str, *, cache: Path) -> Engines:
@@ -25,15 +28,17 @@ async def engines_named(name: str, *, cache: Path) -> Engines:
     """
     if name == "emulated":
         return EmulatedEngines(profile_named(_PROFILE))
-    folder = await (_seeded_model(cache) if name == "real" else _embedded_model(cache))
+    num_layers = _SEEDED.get(name)
+    folder = await (_embedded_model(cache) if num_layers is None else _seeded_model(cache, num_layers))
     references = ReferenceCache(folder, cache / "bench" / "references")
     vocab_size = json.loads((folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
-    return ModelEngines(name, folder, vocab_size, references)
+    at_each_end = (num_layers or _LAYERS_IN_SPLIT) // _LAYERS_IN_SPLIT
+    return ModelEngines(name, folder, vocab_size, references, f"{at_each_end}:{at_each_end}")
 
 
-async def _seeded_model(cache: Path) -> Path:
-    folder = cache / "bench" / SEEDED_MODEL
-    await whole_model("make", folder)
+async def _seeded_model(cache: Path, num_layers: int) -> Path:
+    folder = cache / "bench" / f"qwen2-256x{num_layers}-seed-7"
+    await whole_model("make", folder, str(num_layers))
     return folder
 
 

@@ -25,7 +25,6 @@ from weaving.run import Run
 MAX_PREFILL_TOKENS = 512
 MAX_SEQ_LEN = 640
 """A chunk holds what comes first: one prompt, or two short ones."""
-SPLIT = "1:1"
 
 
 class Engines(Protocol):
@@ -39,6 +38,11 @@ class Engines(Protocol):
     @property
     def vocab_size(self) -> int:
         """How many token ids there are."""
+        ...
+
+    @property
+    def split(self) -> str:
+        """First and last layers that the edge runs, as `head:tail`."""
         ...
 
     @property
@@ -67,6 +71,7 @@ class ModelEngines:
     model: Path
     vocab_size: int
     cache: ReferenceCache
+    split: str = "1:1"
     is_pinned: bool = True
 
     def options(self) -> MeshOptions:
@@ -90,6 +95,7 @@ class EmulatedEngines:
     profile: Profile
     name: str = "emulated"
     vocab_size: int = VOCAB_SIZE
+    split: str = "1:1"
     is_pinned: bool = False
 
     def options(self) -> MeshOptions:
@@ -139,4 +145,4 @@ def options_for(
     options = replace(engines.options(), extra_flags=flags)
     if place.distance_km is None:
         return replace(options, is_centralized=True)
-    return replace(options, split=SPLIT, distance_km=place.distance_km)
+    return replace(options, split=engines.split, distance_km=place.distance_km)

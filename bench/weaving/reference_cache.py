@@ -53,14 +53,14 @@ class ReferenceCache:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
-async def whole_model(verb: str, folder: Path, *, request: str = "") -> bytes:
+async def whole_model(verb: str, folder: Path, *words: str, request: str = "") -> bytes:
     """Run the program of the whole model and return what it writes.
 
     Raises:
         UnavailableError: it failed; with its last line.
     """
     child = await asyncio.create_subprocess_exec(
-        *child_command("weaving.whole_model", verb, str(folder)),
+        *child_command("weaving.whole_model", verb, str(folder), *words),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

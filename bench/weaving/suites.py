@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weaving.places import Place
 from weaving.variants import SPLIT
 
-ENGINES = ("emulated", "real", "embedded")
+ENGINES = ("emulated", "real", "deep", "embedded")
 LOADS = ("A", "B", "prefill", "decode", "C")
 PLANS = tuple(SPLIT)
 DISTANCES_KM = (0.0, 500.0, 1000.0, 3000.0, 10_000.0)
@@ -41,6 +41,7 @@ _WHOLE_TABLE = (
     Part("emulated"),
     Part("real", ("A", "prefill", "decode", "C")),
     Part("real", ("B",), with_tls=True),
+    Part("deep", ("A", "B", "prefill", "decode"), (1000.0, 3000.0)),
     Part("embedded", ("B",), (0.0, 1000.0, 3000.0), ("2p1d", "adaptive")),
 )
 SUITES: Mapping[str, tuple[Part, ...]] = {"short": (Part("emulated"), *_REAL_AT_1000_KM), "full": _WHOLE_TABLE}

@@ -1,8 +1,8 @@
 """The whole model in one process: makes the seeded model of the bench, and says what `transformers` makes of prompts.
 
-A program of its own, so that the bench does not carry torch beside what it measures. `make FOLDER` writes the model.
-`answer FOLDER` reads one JSON object from standard input, `prompts` and `num_tokens`, and writes one: `outputs`, the
-greedy tokens of each prompt in float32, and `margins`, by how much the best logit of each token is above the second.
+A program of its own, so that the bench does not carry torch beside what it measures. `make FOLDER LAYERS` writes the
+model. `answer FOLDER` reads one JSON object from standard input, `prompts` and `num_tokens`, and writes one: `outputs`,
+the greedy tokens of each prompt in float32, and `margins`, by how much the best logit of each token is above the next.
 """
 
 import json
@@ -21,29 +21,28 @@ from weaving.seeded import spread_weights
 
 SEED = 7
 VOCAB_SIZE = 8192
-NUM_LAYERS = 16
 
 
 def main(argv: Sequence[str]) -> None:
     """Carry out one of the two commands."""
     torch.set_num_threads(1)
     match argv:
-        case ["make", folder]:
-            make_model(Path(folder))
+        case ["make", folder, num_layers]:
+            make_model(Path(folder), num_layers=int(num_layers))
         case ["answer", folder]:
             json.dump(answer(Path(folder), **json.load(sys.stdin)), sys.stdout)
         case _:
-            sys.exit(f"{argv}: the command is make FOLDER or answer FOLDER")
+            sys.exit(f"{argv}: the command is make FOLDER LAYERS or answer FOLDER")
 
 
-def make_model(folder: Path) -> None:
+def make_model(folder: Path, *, num_layers: int) -> None:
     """Write a Qwen2 of random seeded weights to `folder`; it appears whole, and stays as it is where it exists."""
     if folder.exists():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
-        _random_model().save_pretrained(beside)
+        _random_model(num_layers).save_pretrained(beside)
         os.rename(beside, folder)  # noqa: PTH104  it fails where another process was faster, with the same content
     except OSError:
         if not folder.exists():
@@ -63,12 +62,12 @@ def answer(folder: Path, *, prompts: Sequence[Sequence[int]], num_tokens: Sequen
     return {"outputs": outputs, "margins": margins}
 
 
-def _random_model() -> Any:
+def _random_model(num_layers: int) -> Any:
     config = Qwen2Config(
         vocab_size=VOCAB_SIZE,
         hidden_size=256,
         intermediate_size=1024,
-        num_hidden_layers=NUM_LAYERS,
+        num_hidden_layers=num_layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=2048,
