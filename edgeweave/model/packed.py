@@ -115,9 +115,9 @@ def packed(linear: nn.Linear, packing: Packing) -> nn.Module:
     """Return what takes the place of `linear`: itself where nothing is to be gained."""
     dtype = packing.keeps(linear.weight)
     if packing.on_one_core and packing.takes(linear, PANELS_FROM) and fits_panels(linear.weight, dtype):
-        from edgeweave.model.panel_linear import PanelLinear  # noqa: PLC0415  importing it compiles it
+        from edgeweave.model.panel_linear import PanelLinear, arithmetic_of  # noqa: PLC0415  importing it compiles it
 
-        return PanelLinear(linear, dtype=dtype)
+        return PanelLinear(linear, arithmetic_of(dtype))
     if packing.takes(linear, PACK_FROM) and _can_pack(linear.weight, dtype):
         return PackedLinear(linear, dtype=dtype)
     return linear if dtype is linear.weight.dtype else PlainLinear(linear, dtype=dtype)

@@ -3,28 +3,47 @@
 Knows tensors and their layout. Does not know the arithmetic.
 """
 
+from typing import Final
+
 import torch
 from torch import Tensor, nn
 
 from edgeweave.model import panel_product
 from edgeweave.model.common_layer import bias_of
-from edgeweave.model.registers import WIDTH
+from edgeweave.model.panel_product import Arithmetic
+from edgeweave.model.registers import MULTIPLIES_BFLOAT16, WIDTH
+
+WEIGHTS: Final = {
+    Arithmetic.FLOAT32: torch.float32,
+    Arithmetic.FLOAT32_WITH_BFLOAT16: torch.bfloat16,
+    Arithmetic.BFLOAT16: torch.bfloat16,
+}
+"""The type of weights by what is multiplied."""
+
+
+def arithmetic_of(dtype: torch.dtype) -> Arithmetic:
+    """Return what is multiplied here where weights are kept as `dtype`."""
+    if dtype is torch.float32:
+        return Arithmetic.FLOAT32
+    return Arithmetic.BFLOAT16 if MULTIPLIES_BFLOAT16 else Arithmetic.FLOAT32_WITH_BFLOAT16
 
 
 class PanelLinear(nn.Module):
-    """A linear layer of float32 on one core; its weight is kept as `dtype`. It fits into panels.
+    """A linear layer of float32 on one core; its weight is kept as `arithmetic` says. It fits into panels.
 
-    It computes what `nn.Linear` does with the weight as it is kept, up to the order of sums.
+    It computes what `nn.Linear` does with the weight as it is kept, up to the order of sums; operands are rounded to
+    bfloat16 where those are multiplied.
     """
 
-    def __init__(self, linear: nn.Linear, *, dtype: torch.dtype) -> None:
+    def __init__(self, linear: nn.Linear, arithmetic: Arithmetic) -> None:
         super().__init__()
         self.in_features = linear.in_features
         self.out_features = linear.out_features
         self.bias = linear.bias
-        self._panels = _panels(linear.weight.to(dtype))
+        self._panels = _panels(linear.weight.to(WEIGHTS[arithmetic]))
         self._offset = bias_of(linear).detach().contiguous()
-        self._sizes = self.in_features, self.out_features, dtype.itemsize
+        self._rounds = arithmetic is Arithmetic.BFLOAT16
+        self._sizes = self.in_features, self.out_features, int(arithmetic)
         self._addresses = self._panels.data_ptr(), self._offset.data_ptr()
 
     @property
@@ -41,11 +60,12 @@ class PanelLinear(nn.Module):
             raise RuntimeError(
                 f"{operand.dtype} {tuple(operand.shape)} for a layer of {self.in_features} float32 inputs"
             )
-        operand = operand.contiguous()
         product = operand.new_empty(*operand.shape[:-1], self.out_features)
+        operand = (operand.bfloat16() if self._rounds else operand).contiguous()
         num_rows = operand.numel() // self.in_features
         if num_rows:
-            addresses = operand.data_ptr(), *self._addresses, product.data_ptr()
+            laid_out = torch.empty_like(operand)
+            addresses = operand.data_ptr(), laid_out.data_ptr(), *self._addresses, product.data_ptr()
             panel_product.multiply(*addresses, num_rows, *self._sizes)
         return product
 

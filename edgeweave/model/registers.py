@@ -28,8 +28,14 @@ def vector_registers(machine: str, floats: int) -> int:
     return 32 if machine in _ARM or floats == _AVX512 else 16
 
 
+def multiplies_bfloat16(features: Mapping[str, bool]) -> bool:
+    """Return whether a processor multiplies pairs of bfloat16 and adds them to a float32 in one instruction."""
+    return bool(features.get("avx512bf16"))
+
+
 _MACHINE: Final = platform.machine().lower()
 FLOATS_IN_REGISTER: Final = floats_in_register(_MACHINE, get_host_cpu_features())
+MULTIPLIES_BFLOAT16: Final = multiplies_bfloat16(get_host_cpu_features())
 VECTOR_REGISTERS: Final = vector_registers(_MACHINE, FLOATS_IN_REGISTER)
 WIDTH: Final = 2 * FLOATS_IN_REGISTER
 """Outputs of a panel; 0 where there are none."""

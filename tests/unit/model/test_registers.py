@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from edgeweave.model.registers import floats_in_register, vector_registers
+from edgeweave.model.registers import floats_in_register, multiplies_bfloat16, vector_registers
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,10 @@ def test_registers_by_processor(machine: str, features: Mapping[str, bool], floa
 def test_how_many_registers_there_are(machine: str, floats: int, registers: int) -> None:
     """Sums of more rows stay in them where there are more."""
     assert vector_registers(machine, floats) == registers
+
+
+@pytest.mark.parametrize(
+    ("features", "multiplies"), [({"avx512bf16": True}, True), ({"avx512bf16": False}, False), ({}, False)]
+)
+def test_which_processors_multiply_bfloat16(features: Mapping[str, bool], *, multiplies: bool) -> None:
+    assert multiplies_bfloat16(features) is multiplies
