@@ -49,6 +49,7 @@ class Records:
             from edgeweave.model import panel_product  # noqa: PLC0415  only where there are panels
 
             panel_product.multiply = self._watched(panel_product.multiply, PRODUCT_LABEL)
+            panel_product.lay_out = self._watched(panel_product.lay_out, PRODUCT_LABEL)
         calls = {name: call for name, call in vars(LayerKv).items() if name.startswith("attend")}
         for name, call in calls.items():
             setattr(LayerKv, name, self._watched(call, ATTENTION_LABEL))

@@ -42,9 +42,7 @@ class PanelLinear(nn.Module):
         self.bias = linear.bias
         self._panels = _panels(linear.weight.to(WEIGHTS[arithmetic]))
         self._offset = bias_of(linear).detach().contiguous()
-        self._rounds = arithmetic is Arithmetic.BFLOAT16
-        self._sizes = self.in_features, self.out_features, int(arithmetic)
-        self._addresses = self._panels.data_ptr(), self._offset.data_ptr()
+        self._arithmetic = int(arithmetic)
 
     @property
     def weight(self) -> Tensor:
@@ -61,13 +59,22 @@ class PanelLinear(nn.Module):
                 f"{operand.dtype} {tuple(operand.shape)} for a layer of {self.in_features} float32 inputs"
             )
         product = operand.new_empty(*operand.shape[:-1], self.out_features)
-        operand = (operand.bfloat16() if self._rounds else operand).contiguous()
         num_rows = operand.numel() // self.in_features
         if num_rows:
-            laid_out = torch.empty_like(operand)
-            addresses = operand.data_ptr(), laid_out.data_ptr(), *self._addresses, product.data_ptr()
-            panel_product.multiply(*addresses, num_rows, *self._sizes)
+            rows = self._laid_out(operand, num_rows)
+            addresses = rows.data_ptr(), self._panels.data_ptr(), self._offset.data_ptr(), product.data_ptr()
+            sizes = num_rows, self.in_features, self.out_features, self._arithmetic
+            panel_product.multiply(*addresses, *sizes)
         return product
+
+    def _laid_out(self, operand: Tensor, num_rows: int) -> Tensor:
+        rows = (operand.bfloat16() if self._arithmetic == Arithmetic.BFLOAT16 else operand).contiguous()
+        if num_rows == 1:
+            return rows
+        laid_out = torch.empty_like(rows)
+        sizes = num_rows, self.in_features, self._arithmetic
+        panel_product.lay_out(rows.data_ptr(), laid_out.data_ptr(), *sizes)
+        return laid_out
 
 
 def _panels(weight: Tensor) -> Tensor:

@@ -42,34 +42,30 @@ class Arithmetic(IntEnum):
 
 
 @compiled("void(uintp, uintp, int64, int64, int64)")
-def _lay_out(rows: Any, to: Any, begin: Any, end: Any, num_words: Any) -> None:
-    """Lay out rows from `begin` to `end` of `rows` [rows, words] as [words, rows], from where `begin` has been on."""
-    num_rows = end - begin
-    for word in range(num_words):
-        source = rows + _ADDRESS((begin * num_words + word) * WORD_BYTES)
-        first = to + _ADDRESS((begin * num_words + word * num_rows) * WORD_BYTES)
-        for row in range(num_rows):
-            copy_word(first + _ADDRESS(row * WORD_BYTES), source + _ADDRESS(row * num_words * WORD_BYTES))
+def lay_out(rows: Any, to: Any, num_rows: Any, num_inputs: Any, arithmetic: Any) -> None:
+    """Write `rows` [rows, inputs] to `to` in the order in which `multiply` reads them: word by word for some rows."""
+    num_words = num_inputs * INPUT_BYTES[arithmetic] // WORD_BYTES
+    num_groups, begin = -(-num_rows // MOST_ROWS[arithmetic]), 0
+    for group in range(num_groups):
+        end = num_rows * (group + 1) // num_groups
+        for word in range(num_words):
+            source = rows + _ADDRESS((begin * num_words + word) * WORD_BYTES)
+            first = to + _ADDRESS((begin * num_words + word * (end - begin)) * WORD_BYTES)
+            for row in range(end - begin):
+                copy_word(first + _ADDRESS(row * WORD_BYTES), source + _ADDRESS(row * num_words * WORD_BYTES))
+        begin = end
 
 
-@compiled(f"void({', '.join(['uintp'] * 5)}, {', '.join(['int64'] * 4)})")
+@compiled(f"void({', '.join(['uintp'] * 4)}, {', '.join(['int64'] * 4)})")
 def multiply(
-    rows: Any,
-    laid_out: Any,
-    panels: Any,
-    bias: Any,
-    results: Any,
-    num_rows: Any,
-    num_inputs: Any,
-    num_outputs: Any,
-    arithmetic: Any,
+    rows: Any, panels: Any, bias: Any, results: Any, num_rows: Any, num_inputs: Any, num_outputs: Any, arithmetic: Any
 ) -> None:
-    """Write to `results` [rows, outputs] the products of `rows` [rows, inputs] with `panels`, and `bias` [outputs].
+    """Write to `results` [rows, outputs] the products of `rows`, laid out, with `panels`, and `bias` [outputs].
 
     All are contiguous and given by their addresses. Rows and weights have the types of `arithmetic`, all else is
     float32. There is at least one row, inputs are a multiple of `INPUTS_AT_ONCE`, outputs are no fewer than `WIDTH`.
     Panel i holds the weights of `WIDTH` outputs, from output i * WIDTH on or, if that is fewer, of the last ones:
-    [inputs, WIDTH] of float32, or [inputs / 2, WIDTH, 2] of bfloat16. `laid_out` has room for the rows once more.
+    [inputs, WIDTH] of float32, or [inputs / 2, WIDTH, 2] of bfloat16.
     """
     input_bytes, word_inputs, most_rows = INPUT_BYTES[arithmetic], INPUTS_IN_WORD[arithmetic], MOST_ROWS[arithmetic]
     num_panels, num_groups = -(-num_outputs // WIDTH), -(-num_rows // most_rows)
@@ -80,8 +76,6 @@ def multiply(
         begin = 0
         for group in range(num_groups):
             end = num_rows * (group + 1) // num_groups
-            if first_panel == 0:
-                _lay_out(rows, laid_out, begin, end, num_inputs * input_bytes // WORD_BYTES)
             for index in range(first_panel, min(num_panels, first_panel + together)):
                 output = _ADDRESS(min(index * WIDTH, num_outputs - WIDTH) * _FLOAT_BYTES)
                 result = results + _ADDRESS(begin) * result_bytes + output
@@ -90,7 +84,7 @@ def multiply(
                     panel_sums(
                         _ADDRESS(arithmetic),
                         _ADDRESS(end - begin),
-                        laid_out + _ADDRESS((begin * num_inputs + first_input * (end - begin)) * input_bytes),
+                        rows + _ADDRESS((begin * num_inputs + first_input * (end - begin)) * input_bytes),
                         panels + _ADDRESS(index * panel_bytes + first_input // word_inputs * WIDTH * WORD_BYTES),
                         ahead,
                         _ADDRESS(min(_INPUTS_TOGETHER, num_inputs - first_input)),
