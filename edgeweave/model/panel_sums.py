@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from edgeweave.model.prefetch import LINE_BYTES, SECOND_CACHE, begin_loading
+from edgeweave.model.prefetch import LINE_BYTES, begin_loading
 from edgeweave.model.registers import (
     FLOATS_IN_REGISTER,
     INPUTS_AT_ONCE,
@@ -169,7 +169,7 @@ def _write_sums(builder: Any, arithmetic: _Arithmetic, num_rows: int, arguments:
     num_words = INPUTS_AT_ONCE // arithmetic.inputs_in_word
     if arithmetic.is_slower_than_reading(num_rows):
         for line in range(num_words * WIDTH * WORD_BYTES // LINE_BYTES):
-            begin_loading(builder, builder.add(builder.add(words, ahead), _LONG(line * LINE_BYTES)), SECOND_CACHE)
+            begin_loading(builder, builder.add(builder.add(words, ahead), _LONG(line * LINE_BYTES)))
     input_words = num_rows * arithmetic.inputs_in_word * arithmetic.input_bytes // WORD_BYTES
     for step in range(num_words):
         at_words, at_inputs = _after(builder, words, step * WIDTH), _after(builder, at, step * input_words)
@@ -187,49 +187,60 @@ def _write_sums(builder: Any, arithmetic: _Arithmetic, num_rows: int, arguments:
         builder.store(builder.fadd(begun, products), builder.inttoptr(address, _POINTER)).align = WORD_BYTES
 
 
-def _generate(context: Any, builder: Any, _signature: Any, arguments: Sequence[Any]) -> Any:
-    """Generate a piece of code for each arithmetic and number of rows, and the choice."""
-    which, num_rows, *others = arguments
-    over = builder.append_basic_block("over")
-    choice = builder.switch(which, over)
-    for index, arithmetic in enumerate(_USED):
-        by_rows = builder.append_basic_block(f"arithmetic_{index}")
-        choice.add_case(_LONG(index), by_rows)
-        builder.position_at_end(by_rows)
-        choice_of_rows = builder.switch(num_rows, over)
-        for number in range(1, arithmetic.most_rows + 1):
-            block = builder.append_basic_block(f"arithmetic_{index}_rows_{number}")
-            choice_of_rows.add_case(_LONG(number), block)
-            builder.position_at_end(block)
-            _write_sums(builder, arithmetic, number, others)
-            builder.branch(over)
-    builder.position_at_end(over)
-    return context.get_dummy_value()
+def _choices(arithmetics: Sequence[_Arithmetic]) -> Callable[..., Any]:
+    """Return what generates a piece of code for each arithmetic and number of rows, and the choice."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Sequence[Any]) -> Any:
+        which, num_rows, *others = arguments
+        over = builder.append_basic_block("over")
+        choice = builder.switch(which, over)
+        for index, arithmetic in enumerate(arithmetics):
+            by_rows = builder.append_basic_block(f"arithmetic_{index}")
+            choice.add_case(_LONG(index), by_rows)
+            builder.position_at_end(by_rows)
+            choice_of_rows = builder.switch(num_rows, over)
+            for number in range(1, arithmetic.most_rows + 1):
+                block = builder.append_basic_block(f"arithmetic_{index}_rows_{number}")
+                choice_of_rows.add_case(_LONG(number), block)
+                builder.position_at_end(block)
+                _write_sums(builder, arithmetic, number, others)
+                builder.branch(over)
+        builder.position_at_end(over)
+        return context.get_dummy_value()
+
+    return generate
 
 
-def _typed(
-    _typing: Any,
-    _which: Any,
-    _num_rows: Any,
-    _rows: Any,
-    _panel: Any,
-    _ahead: Any,
-    _num_inputs: Any,
-    _before_it: Any,
-    _before_bytes: Any,
-    _result: Any,
-    _result_bytes: Any,
-) -> tuple[Any, Callable[..., Any]]:
-    return types.void(*[types.uintp] * 10), _generate
+def _sums(arithmetics: Sequence[_Arithmetic]) -> Any:
+    generate = _choices(arithmetics)
+
+    def typed(
+        _typing: Any,
+        _which: Any,
+        _num_rows: Any,
+        _rows: Any,
+        _panel: Any,
+        _ahead: Any,
+        _num_inputs: Any,
+        _before_it: Any,
+        _before_bytes: Any,
+        _result: Any,
+        _result_bytes: Any,
+    ) -> tuple[Any, Callable[..., Any]]:
+        return types.void(*[types.uintp] * 10), generate
+
+    return intrinsic(typed)
 
 
-panel_sums: Any = intrinsic(_typed)
+panel_sums: Any = _sums(_USED)
 """Writes the sums of one panel, for one row up to `MOST_ROWS`.
 
 Its arguments are which arithmetic, the number of rows, where they begin and where the panel does, how many bytes
 further weights are loaded ahead, the number of inputs, where what is added to the first row's sums begins, the bytes to
 the next row's, and the same of the results.
 """
+float_sums: Any = _sums(_USED[:1])
+"""The same for float32 alone, which is arithmetic 0: less to compile."""
 
 
 def _typed_copy(_typing: Any, _to: Any, _source: Any) -> tuple[Any, Callable[..., Any]]:

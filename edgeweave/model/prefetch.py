@@ -12,22 +12,22 @@ from numba.extending import intrinsic
 
 LINE_BYTES: Final = 64
 """What one such instruction loads."""
-FIRST_CACHE: Final = 3
-SECOND_CACHE: Final = 2
-"""How near a line is brought."""
 
 _NAME: Final = "llvm.prefetch.p0"
-_READ, _NOT_CODE = 0, 1
+_READ, _SECOND_CACHE, _NOT_CODE = 0, 2, 1
 
 
-def begin_loading(builder: Any, address: Any, nearness: int) -> None:
-    """Have `builder` begin to load the line at an address into the cache of that nearness; none where not mapped."""
+def begin_loading(builder: Any, address: Any) -> None:
+    """Have `builder` begin to load the line at an address; one that is not mapped is ignored.
+
+    Into the second cache: more lines can be on their way to it than to the first, and they displace nothing there.
+    """
     number, pointer = ir.IntType(32), ir.PointerType()
     known = builder.module.globals.get(_NAME)
     function = known or ir.Function(
         builder.module, ir.FunctionType(ir.VoidType(), [pointer, number, number, number]), _NAME
     )
-    words = [builder.inttoptr(address, pointer), *(number(value) for value in (_READ, nearness, _NOT_CODE))]
+    words = [builder.inttoptr(address, pointer), *(number(value) for value in (_READ, _SECOND_CACHE, _NOT_CODE))]
     builder.call(function, words)
 
 
@@ -36,7 +36,7 @@ def _prefetch(_typing: Any, _address: Any) -> tuple[Any, Callable[..., Any]]:
 
 
 def _generate(context: Any, builder: Any, _signature: Any, arguments: tuple[Any, ...]) -> Any:
-    begin_loading(builder, arguments[0], FIRST_CACHE)
+    begin_loading(builder, arguments[0])
     return context.get_dummy_value()
 
 

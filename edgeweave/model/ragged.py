@@ -1,9 +1,9 @@
 """Attention of the rows of a unit, each to the keys and values of its own sequence.
 
 Reads the cache through views: a sequence's tokens lie side by side, heads that share a key head are a dimension of
-their own, so nothing is gathered or repeated. Rows of one token go to the compiled attention of `one_core` where it is
-right for them, other plain attention to torch's fused kernel; what that kernel does not know (capped scores, sinks) is
-computed by its formula.
+their own, so nothing is gathered or repeated. Rows of one token and of many go to the compiled attention of `one_core`
+where it is right for them, other plain attention to torch's fused kernel; what that kernel does not know (capped
+scores, sinks) is computed by its formula.
 """
 
 from dataclasses import dataclass
@@ -39,6 +39,9 @@ def attend_unit(query: Tensor, kept: KeysValues, *, unit: UnitRows, rule: Attent
     elif unit.singles:
         attended.index_copy_(0, unit.bands.tokens, _attend_bands(query, kept, bands=unit.bands, rule=rule))
     for row in unit.rows:
+        if kept.one_core is not None and kept.one_core.takes(row) and _is_plain(rule):
+            kept.one_core.attend_row(attended, query, row, rule)
+            continue
         packed = slice(row.packed_start, row.packed_stop)
         attended[packed] = _attend_row(query[packed], kept.keys, kept.values, row=row, unit=unit, rule=rule)
     return attended

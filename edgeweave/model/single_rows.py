@@ -9,25 +9,21 @@ Knows float32 arrays. Does not know torch, units or rules. Source: the softmax o
 the largest score taken off first.
 """
 
-import math
 from typing import Any, Final
 
 import numba
 import numpy as np
 
 from edgeweave.model.compiled import compiled
+from edgeweave.model.exponentials import largest_of, raise_e
 from edgeweave.model.prefetch import LINE_BYTES, prefetch
 
-_AHEAD_BYTES: Final = 8192
+_AHEAD_BYTES: Final = 24 * 1024
 """How far ahead is loaded: what a core computes on while one line is on its way."""
 _BLOCK: Final = 4
 """Keys, or values, that are read side by side."""
 _WORD_BYTES: Final = 4
 _F = np.float32
-_SERIES: Final = tuple(_F(math.log(2) ** n / math.factorial(n)) for n in range(7))
-"""Of 2**x, for x from -1/2 to 1/2 to the last bit but one of a float32."""
-_LOG2_E: Final = _F(1 / math.log(2))
-_LEAST_EXPONENT: Final = _F(-126)
 
 
 @compiled()
@@ -49,47 +45,33 @@ def _load_ahead(tokens: Any, token: Any, stop: Any, afterwards: Any) -> None:
 @compiled()
 def _score(scores: Any, queries: Any, keys: Any, first: Any, stop: Any, scaling: Any, afterwards: Any) -> None:
     """Write to `scores` [queries, keys] those of `queries` [queries, dim] with the tokens `[first, stop)` of `keys`."""
-    dim = keys.shape[1]
+    num_queries, dim = queries.shape
     whole = stop - (stop - first) % _BLOCK
     for i in range(first, whole, _BLOCK):
         _load_ahead(keys, i, stop, afterwards)
-        key_0, key_1, key_2, key_3 = keys[i], keys[i + 1], keys[i + 2], keys[i + 3]
-        for query in range(len(queries)):
-            numbers, found = queries[query], scores[query, i - first : i - first + _BLOCK]
+        for query in range(num_queries):
             sum_0 = sum_1 = sum_2 = sum_3 = _F(0)
             for x in range(dim):
-                number = numbers[x]
-                sum_0 += number * key_0[x]
-                sum_1 += number * key_1[x]
-                sum_2 += number * key_2[x]
-                sum_3 += number * key_3[x]
-            found[0], found[1], found[2], found[3] = sum_0 * scaling, sum_1 * scaling, sum_2 * scaling, sum_3 * scaling
+                number = queries[query, x]
+                sum_0 += number * keys[i, x]
+                sum_1 += number * keys[i + 1, x]
+                sum_2 += number * keys[i + 2, x]
+                sum_3 += number * keys[i + 3, x]
+            scores[query, i - first], scores[query, i - first + 1] = sum_0 * scaling, sum_1 * scaling
+            scores[query, i - first + 2], scores[query, i - first + 3] = sum_2 * scaling, sum_3 * scaling
     for i in range(whole, stop):
-        for query in range(len(queries)):
-            numbers, key_0, sum_0 = queries[query], keys[i], _F(0)
+        for query in range(num_queries):
+            sum_0 = _F(0)
             for x in range(dim):
-                sum_0 += numbers[x] * key_0[x]
+                sum_0 += queries[query, x] * keys[i, x]
             scores[query, i - first] = sum_0 * scaling
 
 
 @compiled()
-def _share(scores: Any, bits: Any) -> None:
-    """Turn `scores` [keys] into shares that add up to 1; `bits` [keys] are whole numbers to write to."""
-    powers = bits.view(np.float32)
-    largest = scores[0]
-    for i in range(1, len(scores)):
-        largest = max(largest, scores[i])
-    for i in range(len(scores)):
-        exponent = max((scores[i] - largest) * _LOG2_E, _LEAST_EXPONENT)
-        whole = math.floor(exponent + _F(0.5))
-        x = exponent - whole
-        bits[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)  # two to the power of it, as a float
-        rest = _SERIES[3] + x * (_SERIES[4] + x * (_SERIES[5] + x * _SERIES[6]))
-        scores[i] = _SERIES[0] + x * (_SERIES[1] + x * (_SERIES[2] + x * rest))
-    total = _F(0)
-    for i in range(len(scores)):
-        scores[i] *= powers[i]
-        total += scores[i]
+def _share(scores: Any, words: Any, bits: Any) -> None:
+    """Turn `scores` [keys], of which `words` are the bits, into shares that add up to 1; write to `bits` [keys]."""
+    bits[0] = largest_of(words)
+    total = raise_e(scores, bits.view(np.float32)[0], bits)
     for i in range(len(scores)):
         scores[i] /= total
 
@@ -97,22 +79,25 @@ def _share(scores: Any, bits: Any) -> None:
 @compiled()
 def _sum(sums: Any, shares: Any, values: Any, first: Any, stop: Any, afterwards: Any) -> None:
     """Write to `sums` [queries, dim] the tokens `[first, stop)` of `values`, each by its share [queries, keys]."""
-    dim = values.shape[1]
+    num_queries, dim = sums.shape
     whole = stop - (stop - first) % _BLOCK
     sums[:] = _F(0)
     for i in range(first, whole, _BLOCK):
         _load_ahead(values, i, stop, afterwards)
-        value_0, value_1, value_2, value_3 = values[i], values[i + 1], values[i + 2], values[i + 3]
-        for query in range(len(sums)):
-            numbers, share = sums[query], shares[query, i - first : i - first + _BLOCK]
-            share_0, share_1, share_2, share_3 = share[0], share[1], share[2], share[3]
+        for query in range(num_queries):
+            share_0, share_1 = shares[query, i - first], shares[query, i - first + 1]
+            share_2, share_3 = shares[query, i - first + 2], shares[query, i - first + 3]
             for x in range(dim):
-                numbers[x] += share_0 * value_0[x] + share_1 * value_1[x] + share_2 * value_2[x] + share_3 * value_3[x]
+                sums[query, x] += (
+                    share_0 * values[i, x]
+                    + share_1 * values[i + 1, x]
+                    + share_2 * values[i + 2, x]
+                    + share_3 * values[i + 3, x]
+                )
     for i in range(whole, stop):
-        for query in range(len(sums)):
-            numbers, value_0, share_0 = sums[query], values[i], shares[query, i - first]
+        for query in range(num_queries):
             for x in range(dim):
-                numbers[x] += share_0 * value_0[x]
+                sums[query, x] += shares[query, i - first] * values[i, x]
 
 
 _THREE, _NUMBERS = "float32[:,:,::1]", "int64[::1]"
@@ -131,7 +116,7 @@ def attend_singles(
     group = queries.shape[1] // num_kv_heads
     longest = (stops - firsts).max()
     scores = np.empty((group, longest), np.float32)
-    bits = np.empty(longest, np.int32)
+    words, bits = scores.view(np.int32), np.empty(longest, np.int32)
     for row in range(len(tokens)):
         first, stop = firsts[row], stops[row]
         next_row = min(row + 1, len(tokens) - 1)
@@ -143,5 +128,5 @@ def attend_singles(
                 scores, queries[tokens[row], of_head], keys[head], first, stop, scaling, _address(values[head], first)
             )
             for query in range(group):
-                _share(scores[query, : stop - first], bits[: stop - first])
+                _share(scores[query, : stop - first], words[query, : stop - first], bits[: stop - first])
             _sum(attended[tokens[row], of_head], scores, values[head], first, stop, next_keys)

@@ -1,5 +1,6 @@
 """Ragged attention against its formula, written out for one sequence at a time."""
 
+import itertools
 from dataclasses import dataclass
 
 import pytest
@@ -125,6 +126,24 @@ def test_a_step_takes_rows_of_every_length(window: int | None, *, on_one_core: b
         torch.testing.assert_close(sequences.run(unit, rule), sequences.expected(unit, rule))
 
 
+@pytest.mark.parametrize("on_one_core", [True, False], ids=["one-core", "torch"])
+@pytest.mark.parametrize("window", [None, 5, 100, 300])
+@pytest.mark.parametrize("shape", [Shape(2), Shape(2, 64, 64), Shape(1, 6, 12), Shape(4, 40, 80)])
+def test_a_prompt_comes_in_chunks_of_any_length(shape: Shape, window: int | None, *, on_one_core: bool) -> None:
+    """Short ones and long ones, beside those of another sequence: each token sees itself and those before it."""
+    sequences = Sequences([601, 290], shape, num_blocks=240, on_one_core=on_one_core)
+    rule = _rule(window=window)
+    stops = [0, 16, 290, 293, 400, 601]
+    for start, stop in itertools.pairwise(stops):
+        rows = [
+            Row(0, start, stop),
+            *([Row(1, 0, 17)] if start == 0 else []),
+            *([Row(1, 17, 290)] if start == 16 else []),
+        ]
+        expected = sequences.expected(rows, rule)
+        torch.testing.assert_close(sequences.run(rows, rule), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_large_scores_leave_no_share_for_the_others() -> None:
     """The shares of one core reach from 1 to what a float32 does not hold any more, as torch's do."""
     outputs = []
@@ -134,6 +153,15 @@ def test_large_scores_leave_no_share_for_the_others() -> None:
         sequences.run([Row(0, 0, 8)], _rule())
         outputs.append(sequences.run([Row(0, 8, 9)], _rule()))
     torch.testing.assert_close(*outputs)
+
+
+def test_scores_that_grow_from_block_to_block_leave_the_right_share() -> None:
+    """What a prompt's first keys gave is weighed anew when larger scores come."""
+    sequences = Sequences([600], Shape(2), num_blocks=160, on_one_core=True)
+    sequences.tensors[0][1] *= torch.linspace(0, 30, 600).unsqueeze(1)
+    rows = [Row(0, 0, 600)]
+    attended, expected = sequences.run(rows, _rule()), sequences.expected(rows, _rule())
+    torch.testing.assert_close(attended, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("on_one_core", [True, False], ids=["one-core", "torch"])
