@@ -187,19 +187,19 @@ def _write_sums(builder: Any, arithmetic: _Arithmetic, num_rows: int, arguments:
         builder.store(builder.fadd(begun, products), builder.inttoptr(address, _POINTER)).align = WORD_BYTES
 
 
-def _choices(arithmetics: Sequence[_Arithmetic]) -> Callable[..., Any]:
+def _choices(arithmetics: Sequence[_Arithmetic], fewest_rows: Sequence[int]) -> Callable[..., Any]:
     """Return what generates a piece of code for each arithmetic and number of rows, and the choice."""
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Sequence[Any]) -> Any:
         which, num_rows, *others = arguments
         over = builder.append_basic_block("over")
         choice = builder.switch(which, over)
-        for index, arithmetic in enumerate(arithmetics):
+        for index, (arithmetic, fewest) in enumerate(zip(arithmetics, fewest_rows, strict=True)):
             by_rows = builder.append_basic_block(f"arithmetic_{index}")
             choice.add_case(_LONG(index), by_rows)
             builder.position_at_end(by_rows)
             choice_of_rows = builder.switch(num_rows, over)
-            for number in range(1, arithmetic.most_rows + 1):
+            for number in range(fewest, arithmetic.most_rows + 1):
                 block = builder.append_basic_block(f"arithmetic_{index}_rows_{number}")
                 choice_of_rows.add_case(_LONG(number), block)
                 builder.position_at_end(block)
@@ -211,8 +211,8 @@ def _choices(arithmetics: Sequence[_Arithmetic]) -> Callable[..., Any]:
     return generate
 
 
-def _sums(arithmetics: Sequence[_Arithmetic]) -> Any:
-    generate = _choices(arithmetics)
+def _sums(arithmetics: Sequence[_Arithmetic], fewest_rows: Sequence[int]) -> Any:
+    generate = _choices(arithmetics, fewest_rows)
 
     def typed(
         _typing: Any,
@@ -232,15 +232,15 @@ def _sums(arithmetics: Sequence[_Arithmetic]) -> Any:
     return intrinsic(typed)
 
 
-panel_sums: Any = _sums(_USED)
+panel_sums: Any = _sums(_USED, [1] * len(_USED))
 """Writes the sums of one panel, for one row up to `MOST_ROWS`.
 
 Its arguments are which arithmetic, the number of rows, where they begin and where the panel does, how many bytes
 further weights are loaded ahead, the number of inputs, where what is added to the first row's sums begins, the bytes to
 the next row's, and the same of the results.
 """
-float_sums: Any = _sums(_USED[:1])
-"""The same for float32 alone, which is arithmetic 0: less to compile."""
+tile_sums: Any = _sums(_USED[:1], [_USED[0].most_rows])
+"""The same for float32 alone, which is arithmetic 0, and `MOST_ROWS` of it: less to compile."""
 
 
 def _typed_copy(_typing: Any, _to: Any, _source: Any) -> tuple[Any, Callable[..., Any]]:

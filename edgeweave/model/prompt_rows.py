@@ -17,7 +17,7 @@ import numpy as np
 
 from edgeweave.model.compiled import compiled
 from edgeweave.model.exponentials import largest_of, raise_e
-from edgeweave.model.panel_sums import MOST_ROWS, float_sums
+from edgeweave.model.panel_sums import MOST_ROWS, tile_sums
 from edgeweave.model.registers import INPUTS_AT_ONCE, WIDTH
 
 _TILE: Final = MOST_ROWS[0]
@@ -54,21 +54,21 @@ def _lay_out_values(panels: Any, values: Any) -> None:
 
 
 @compiled()
-def _multiply(numbers: Any, num_rows: Any, panels: Any, first: Any, stop: Any, zeros: Any, sums: Any) -> None:
+def _multiply(numbers: Any, panels: Any, first: Any, stop: Any, zeros: Any, sums: Any) -> None:
     """Write to `sums` [rows, panels * width] the products of `numbers` with `panels` from `first` to `stop`.
 
-    `numbers` are [inputs, rows] in one dimension, and `panels` [panels, inputs or more, width].
+    `numbers` are [inputs, rows] of a tile, and `panels` [panels, inputs or more, width].
     """
-    num_inputs, sums_bytes = len(numbers) // num_rows, _ADDRESS(sums.shape[1] * _FLOAT_BYTES)
+    num_inputs, sums_bytes = len(numbers), _ADDRESS(sums.shape[1] * _FLOAT_BYTES)
     begin, panel_bytes = _ADDRESS(panels.ctypes.data), _ADDRESS(panels.shape[1] * WIDTH * _FLOAT_BYTES)
     for panel in range(first, stop):
         before, before_bytes = _ADDRESS(zeros.ctypes.data), _ADDRESS(0)
         result = _ADDRESS(sums.ctypes.data) + _ADDRESS(panel * WIDTH * _FLOAT_BYTES)
         for first_input in range(0, num_inputs, _TOGETHER):
-            float_sums(
+            tile_sums(
                 _ADDRESS(0),
-                _ADDRESS(num_rows),
-                _ADDRESS(numbers.ctypes.data) + _ADDRESS(first_input * num_rows * _FLOAT_BYTES),
+                _ADDRESS(_TILE),
+                _ADDRESS(numbers.ctypes.data) + _ADDRESS(first_input * _TILE * _FLOAT_BYTES),
                 begin + _ADDRESS(panel) * panel_bytes + _ADDRESS(first_input * WIDTH * _FLOAT_BYTES),
                 _ADDRESS(0),
                 _ADDRESS(min(_TOGETHER, num_inputs - first_input)),
@@ -82,12 +82,11 @@ def _multiply(numbers: Any, num_rows: Any, panels: Any, first: Any, stop: Any, z
 
 @compiled()
 def _lay_out_queries(laid_out: Any, queries: Any, scaling: Any) -> None:
-    """Write `queries` [queries, dim], scaled, to `laid_out` [dim or more, queries]; inputs that there are not are 0."""
-    num_queries, dim = queries.shape
-    laid_out[dim * num_queries :] = _F(0)
-    for query in range(num_queries):
-        for x in range(dim):
-            laid_out[x * num_queries + query] = queries[query, x] * scaling
+    """Write `queries` [queries, dim], scaled, to `laid_out` [dim or more, tile]; those that there are not are 0."""
+    laid_out[:] = _F(0)
+    for query in range(len(queries)):
+        for x in range(queries.shape[1]):
+            laid_out[x, query] = queries[query, x] * scaling
 
 
 @compiled()
@@ -111,7 +110,7 @@ class _Room(NamedTuple):
     scores: Any  # [queries, keys]
     words: Any  # the same, as whole numbers
     bits: Any  # [keys]
-    shares: Any  # [keys * queries]
+    shares: Any  # [keys, queries]
     sums: Any  # [queries, panels * width]
     zeros: Any  # [width]
 
@@ -126,7 +125,7 @@ def _room(num_inputs: Any, value_dim: Any) -> Any:
         scores,
         scores.view(np.int32),
         np.empty(_BLOCK, np.int32),
-        np.empty(_TILE * _BLOCK, np.float32),
+        np.empty((_BLOCK, _TILE), np.float32),
         np.empty((_TILE, num_value_panels * WIDTH), np.float32),
         np.zeros(WIDTH, np.float32),
     )
@@ -145,7 +144,7 @@ def _attend_tile(
     begin, end = block
     oldest, newest = max(0, position + 1 - window - begin), min(end, position + num_queries) - begin
     padded = -(-newest // INPUTS_AT_ONCE) * INPUTS_AT_ONCE
-    _multiply(queries, num_queries, room.key_panels, oldest // WIDTH, -(-newest // WIDTH), room.zeros, room.scores)
+    _multiply(queries, room.key_panels, oldest // WIDTH, -(-newest // WIDTH), room.zeros, room.scores)
     for query in range(num_queries):
         scores = room.scores[query]
         first, stop = max(0, position + query + 1 - window - begin), min(end, position + query + 1) - begin
@@ -158,11 +157,11 @@ def _attend_tile(
         )
         for x in range(value_dim):
             attended[query, x] *= before
-    for query in range(num_queries):
+    room.scores[num_queries:, :padded] = _F(0)
+    for query in range(_TILE):
         for key in range(padded):
-            room.shares[key * num_queries + query] = room.scores[query, key]
-    shares = room.shares[: num_queries * padded]
-    _multiply(shares, num_queries, room.value_panels, 0, len(room.value_panels), room.zeros, room.sums)
+            room.shares[key, query] = room.scores[query, key]
+    _multiply(room.shares[:padded], room.value_panels, 0, len(room.value_panels), room.zeros, room.sums)
     for query in range(num_queries):
         for x in range(value_dim):
             attended[query, x] += room.sums[query, x]
@@ -186,24 +185,23 @@ def attend_row(
     num_queries, group = stop - start, queries.shape[1] // num_kv_heads
     num_inputs = -(-key_dim // INPUTS_AT_ONCE) * INPUTS_AT_ONCE
     room = _room(num_inputs, values.shape[2])
-    laid_out = np.empty(num_queries * num_inputs, np.float32)
+    laid_out = np.empty((-(-num_queries // _TILE), num_inputs, _TILE), np.float32)
     largest, totals = np.empty(num_queries, np.float32), np.empty(num_queries, np.float32)
     for head in range(queries.shape[1]):
         of_head = attended[token : token + num_queries, head]
         of_head[:], largest[:], totals[:] = _F(0), _F(-np.inf), _F(0)
-        for tile in range(0, num_queries, _TILE):
-            last = min(num_queries, tile + _TILE)
-            of_tile = queries[token + tile : token + last, head]
-            _lay_out_queries(laid_out[tile * num_inputs : last * num_inputs], of_tile, scaling)
+        for tile in range(len(laid_out)):
+            first, last = tile * _TILE, min(num_queries, (tile + 1) * _TILE)
+            _lay_out_queries(laid_out[tile], queries[token + first : token + last, head], scaling)
         for begin in range(max(0, start + 1 - window), stop, _BLOCK):
             end = min(stop, begin + _BLOCK)
             _lay_out_keys(room.key_panels, keys[head // group, base + begin : base + end])
             _lay_out_values(room.value_panels, values[head // group, base + begin : base + end])
             seen_until = min(num_queries, end - 1 + window - start)
-            for tile in range(max(0, begin - start) // _TILE * _TILE, seen_until, _TILE):
-                last = min(num_queries, tile + _TILE)
-                of_tile = laid_out[tile * num_inputs : last * num_inputs]
-                carried = largest[tile:last], totals[tile:last]
-                _attend_tile(of_head[tile:last], of_tile, room, (begin, end), start + tile, window, *carried)
+            for tile in range(max(0, begin - start) // _TILE, -(-seen_until // _TILE)):
+                first, last = tile * _TILE, min(num_queries, (tile + 1) * _TILE)
+                carried = largest[first:last], totals[first:last]
+                _attend_tile(of_head[first:last], laid_out[tile], room, (begin, end), start + first, window, *carried)
         for query in range(num_queries):
-            of_head[query] /= totals[query]
+            for x in range(of_head.shape[1]):
+                of_head[query, x] /= totals[query]
