@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from contest.turns import Prompts, Streams
+from edgeweave.engine.heap import keep_freed_memory
 from edgeweave.interleave.nouns import GREEDY, Row
 from edgeweave.interleave.rows import live_rows, rows_between
 from edgeweave.model import EdgeModel, KvMemory, load_edge, use_threads
@@ -43,7 +44,9 @@ def loaded(given: argparse.Namespace) -> EdgeModel:
     """Return all layers of the model, in float32 on one thread."""
     use_threads(1)
     kv = KvMemory(KV_BYTES)
-    return load_edge(given.folder, split=None, kv=kv, weights_dtype=given.weights_dtype)
+    model = load_edge(given.folder, split=None, kv=kv, weights_dtype=given.weights_dtype)
+    keep_freed_memory()
+    return model
 
 
 def settings_of(given: argparse.Namespace) -> dict[str, str]:

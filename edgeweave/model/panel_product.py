@@ -19,6 +19,7 @@ import numba
 
 from edgeweave.model.compiled import compiled
 from edgeweave.model.panel_sums import INPUT_BYTES, INPUTS_IN_WORD, MOST_ROWS, WORD_BYTES, copy_word, panel_sums
+from edgeweave.model.prefetch import LINE_BYTES
 from edgeweave.model.registers import WIDTH
 
 _MOST_AHEAD: Final = 32 * 1024
@@ -29,6 +30,7 @@ _FEW_ROWS: Final = 32
 _BLOCK_BYTES: Final = 256 * 1024
 """So much of a weight all rows pass before more of it is read, if they are more than a few: half of a usual cache."""
 _FLOAT_BYTES: Final = 4
+_LINE_WORDS: Final = LINE_BYTES // WORD_BYTES
 _ADDRESS = numba.uintp
 
 
@@ -48,11 +50,14 @@ def lay_out(rows: Any, to: Any, num_rows: Any, num_inputs: Any, arithmetic: Any)
     num_groups, begin = -(-num_rows // MOST_ROWS[arithmetic]), 0
     for group in range(num_groups):
         end = num_rows * (group + 1) // num_groups
-        for word in range(num_words):
-            source = rows + _ADDRESS((begin * num_words + word) * WORD_BYTES)
-            first = to + _ADDRESS((begin * num_words + word * (end - begin)) * WORD_BYTES)
-            for row in range(end - begin):
-                copy_word(first + _ADDRESS(row * WORD_BYTES), source + _ADDRESS(row * num_words * WORD_BYTES))
+        for first_word in range(0, num_words, _LINE_WORDS):
+            for row in range(begin, end):
+                source = rows + _ADDRESS(row * num_words * WORD_BYTES)
+                target = to + _ADDRESS((begin * num_words + row - begin) * WORD_BYTES)
+                for word in range(first_word, min(num_words, first_word + _LINE_WORDS)):
+                    copy_word(
+                        target + _ADDRESS(word * (end - begin) * WORD_BYTES), source + _ADDRESS(word * WORD_BYTES)
+                    )
         begin = end
 
 

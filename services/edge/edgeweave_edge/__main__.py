@@ -14,6 +14,7 @@ import uvloop
 
 from edgeweave.clock import MonotonicClock
 from edgeweave.engine.garbage import nothing_collected
+from edgeweave.engine.heap import keep_freed_memory
 from edgeweave.engine.parts import EdgePart, UnitTime, own_time
 from edgeweave.engine.serve import serve_engine
 from edgeweave.engine.worker import Worker
@@ -39,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         configure_logging(settings.log_level, fmt=settings.log_format, service="edge")
         with nothing_collected():
             model, unit_time = _load(settings)
+            keep_freed_memory()
         uvloop.run(_serve(settings, model, unit_time))
     except EdgeweaveError as error:
         print(f"edgeweave edge: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
