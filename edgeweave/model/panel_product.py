@@ -24,8 +24,6 @@ from edgeweave.model.registers import WIDTH
 
 _MOST_AHEAD: Final = 32 * 1024
 """How far ahead is loaded at most, in bytes: a part of the second cache."""
-_INPUTS_TOGETHER: Final = 128
-"""Inputs whose products are summed before they are added to what was before: fewer round less, more cost less."""
 _FEW_ROWS: Final = 32
 _BLOCK_BYTES: Final = 256 * 1024
 """So much of a weight all rows pass before more of it is read, if they are more than a few: half of a usual cache."""
@@ -83,20 +81,15 @@ def multiply(
             end = num_rows * (group + 1) // num_groups
             for index in range(first_panel, min(num_panels, first_panel + together)):
                 output = _ADDRESS(min(index * WIDTH, num_outputs - WIDTH) * _FLOAT_BYTES)
-                result = results + _ADDRESS(begin) * result_bytes + output
-                before, before_bytes = bias + output, _ADDRESS(0)
-                for first_input in range(0, num_inputs, _INPUTS_TOGETHER):
-                    panel_sums(
-                        _ADDRESS(arithmetic),
-                        _ADDRESS(end - begin),
-                        rows + _ADDRESS((begin * num_inputs + first_input * (end - begin)) * input_bytes),
-                        panels + _ADDRESS(index * panel_bytes + first_input // word_inputs * WIDTH * WORD_BYTES),
-                        ahead,
-                        _ADDRESS(min(_INPUTS_TOGETHER, num_inputs - first_input)),
-                        before,
-                        before_bytes,
-                        result,
-                        result_bytes,
-                    )
-                    before, before_bytes = result, result_bytes
+                panel_sums(
+                    _ADDRESS(arithmetic),
+                    _ADDRESS(end - begin),
+                    rows + _ADDRESS(begin * num_inputs * input_bytes),
+                    panels + _ADDRESS(index * panel_bytes),
+                    ahead,
+                    _ADDRESS(num_inputs),
+                    bias + output,
+                    results + _ADDRESS(begin) * result_bytes + output,
+                    result_bytes,
+                )
             begin = end

@@ -26,6 +26,8 @@ from edgeweave.model.registers import (
 )
 
 WORD_BYTES: Final = 4
+_INPUTS_TOGETHER: Final = 128
+"""Inputs whose products are summed before they are added to what was before: fewer round less, more cost less."""
 _LOADED_AHEAD_FROM: Final = 6
 """Multiply-adds for a line of weights from which the next ones are loaded ahead: with fewer the processor does it."""
 
@@ -156,11 +158,22 @@ MOST_ROWS: Final = tuple(arithmetic.most_rows for arithmetic in _ARITHMETICS)
 
 
 def _write_sums(builder: Any, arithmetic: _Arithmetic, num_rows: int, arguments: Sequence[Any]) -> None:
-    """Write the sums of one panel for `num_rows` rows; `arguments` are those of `panel_sums` after the second."""
-    rows, panel, ahead, num_inputs, before_it, before_bytes, result, result_bytes = arguments
+    """Write the sums of one panel for `num_rows` rows; `arguments` are those of `panel_sums` after the second.
+
+    Each part of the inputs is summed in registers, and then added to what was before.
+    """
+    rows, panel, ahead, num_inputs, bias, result, result_bytes = arguments
     before = builder.block
-    inputs, after = builder.append_basic_block("inputs"), builder.append_basic_block("after")
-    stop = builder.add(rows, builder.mul(num_inputs, _LONG(num_rows * arithmetic.input_bytes)))
+    part, inputs, after, over = (builder.append_basic_block(name) for name in ("part", "inputs", "after", "over"))
+    row_bytes = num_rows * arithmetic.input_bytes
+    stop = builder.add(rows, builder.mul(num_inputs, _LONG(row_bytes)))
+    builder.branch(part)
+    builder.position_at_end(part)
+    part_rows, part_panel = builder.phi(_LONG), builder.phi(_LONG)
+    part_before, before_bytes = builder.phi(_LONG), builder.phi(_LONG)
+    following_part = builder.add(part_rows, _LONG(_INPUTS_TOGETHER * row_bytes))
+    is_last = builder.icmp_unsigned(">=", following_part, stop)
+    part_stop = builder.select(is_last, stop, following_part)
     builder.branch(inputs)
     builder.position_at_end(inputs)
     at, words = builder.phi(_LONG), builder.phi(_LONG)
@@ -170,21 +183,28 @@ def _write_sums(builder: Any, arithmetic: _Arithmetic, num_rows: int, arguments:
     if arithmetic.is_slower_than_reading(num_rows):
         for line in range(num_words * WIDTH * WORD_BYTES // LINE_BYTES):
             begin_loading(builder, builder.add(builder.add(words, ahead), _LONG(line * LINE_BYTES)))
-    input_words = num_rows * arithmetic.inputs_in_word * arithmetic.input_bytes // WORD_BYTES
+    input_words = arithmetic.inputs_in_word * row_bytes // WORD_BYTES
     for step in range(num_words):
         at_words, at_inputs = _after(builder, words, step * WIDTH), _after(builder, at, step * input_words)
         sums = arithmetic.add_products(builder, at_words, at_inputs, sums)
     following = _after(builder, at, num_words * input_words), _after(builder, words, num_words * WIDTH)
-    begins, ends = [rows, panel, *[_ZEROS] * num_rows], [*following, *sums]
+    begins, ends = [part_rows, part_panel, *[_ZEROS] * num_rows], [*following, *sums]
     for phi, begin, end in zip([at, words, *kept], begins, ends, strict=True):
-        phi.add_incoming(begin, before)
-        phi.add_incoming(end, builder.block)
-    builder.cbranch(builder.icmp_unsigned("<", following[0], stop), inputs, after)
+        phi.add_incoming(begin, part)
+        phi.add_incoming(end, inputs)
+    builder.cbranch(builder.icmp_unsigned("<", following[0], part_stop), inputs, after)
     builder.position_at_end(after)
     for number, products in enumerate(sums):
-        begun = _loaded(builder, builder.add(before_it, builder.mul(_LONG(number), before_bytes)), _SUMS)
+        begun = _loaded(builder, builder.add(part_before, builder.mul(_LONG(number), before_bytes)), _SUMS)
         address = builder.add(result, builder.mul(_LONG(number), result_bytes))
         builder.store(builder.fadd(begun, products), builder.inttoptr(address, _POINTER)).align = WORD_BYTES
+    carried = [part_rows, part_panel, part_before, before_bytes]
+    begins, ends = [rows, panel, bias, _LONG(0)], [*following, result, result_bytes]
+    for phi, begin, end in zip(carried, begins, ends, strict=True):
+        phi.add_incoming(begin, before)
+        phi.add_incoming(end, after)
+    builder.cbranch(is_last, over, part)
+    builder.position_at_end(over)
 
 
 def _choices(arithmetics: Sequence[_Arithmetic], fewest_rows: Sequence[int]) -> Callable[..., Any]:
@@ -222,12 +242,11 @@ def _sums(arithmetics: Sequence[_Arithmetic], fewest_rows: Sequence[int]) -> Any
         _panel: Any,
         _ahead: Any,
         _num_inputs: Any,
-        _before_it: Any,
-        _before_bytes: Any,
+        _bias: Any,
         _result: Any,
         _result_bytes: Any,
     ) -> tuple[Any, Callable[..., Any]]:
-        return types.void(*[types.uintp] * 10), generate
+        return types.void(*[types.uintp] * 9), generate
 
     return intrinsic(typed)
 
@@ -236,8 +255,8 @@ panel_sums: Any = _sums(_USED, [1] * len(_USED))
 """Writes the sums of one panel, for one row up to `MOST_ROWS`.
 
 Its arguments are which arithmetic, the number of rows, where they begin and where the panel does, how many bytes
-further weights are loaded ahead, the number of inputs, where what is added to the first row's sums begins, the bytes to
-the next row's, and the same of the results.
+further weights are loaded ahead, the number of inputs, where what is added to each row's sums begins, where the first
+row's results do, and the bytes from one row's to the next.
 """
 tile_sums: Any = _sums(_USED[:1], [_USED[0].most_rows])
 """The same for float32 alone, which is arithmetic 0, and `MOST_ROWS` of it: less to compile."""

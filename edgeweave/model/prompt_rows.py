@@ -23,8 +23,6 @@ from edgeweave.model.registers import INPUTS_AT_ONCE, WIDTH
 _TILE: Final = MOST_ROWS[0]
 _BLOCK: Final = 256
 """Keys of a block: with their values a part of the second cache; a multiple of every width."""
-_TOGETHER: Final = 128
-"""Keys whose values are summed before they are added to what was before, as in other products."""
 _FLOAT_BYTES: Final = 4
 _ADDRESS = numba.uintp
 _F = np.float32
@@ -59,25 +57,19 @@ def _multiply(numbers: Any, panels: Any, first: Any, stop: Any, zeros: Any, sums
 
     `numbers` are [inputs, rows] of a tile, and `panels` [panels, inputs or more, width].
     """
-    num_inputs, sums_bytes = len(numbers), _ADDRESS(sums.shape[1] * _FLOAT_BYTES)
     begin, panel_bytes = _ADDRESS(panels.ctypes.data), _ADDRESS(panels.shape[1] * WIDTH * _FLOAT_BYTES)
     for panel in range(first, stop):
-        before, before_bytes = _ADDRESS(zeros.ctypes.data), _ADDRESS(0)
-        result = _ADDRESS(sums.ctypes.data) + _ADDRESS(panel * WIDTH * _FLOAT_BYTES)
-        for first_input in range(0, num_inputs, _TOGETHER):
-            tile_sums(
-                _ADDRESS(0),
-                _ADDRESS(_TILE),
-                _ADDRESS(numbers.ctypes.data) + _ADDRESS(first_input * _TILE * _FLOAT_BYTES),
-                begin + _ADDRESS(panel) * panel_bytes + _ADDRESS(first_input * WIDTH * _FLOAT_BYTES),
-                _ADDRESS(0),
-                _ADDRESS(min(_TOGETHER, num_inputs - first_input)),
-                before,
-                before_bytes,
-                result,
-                sums_bytes,
-            )
-            before, before_bytes = result, sums_bytes
+        tile_sums(
+            _ADDRESS(0),
+            _ADDRESS(_TILE),
+            _ADDRESS(numbers.ctypes.data),
+            begin + _ADDRESS(panel) * panel_bytes,
+            _ADDRESS(0),
+            _ADDRESS(len(numbers)),
+            _ADDRESS(zeros.ctypes.data),
+            _ADDRESS(sums.ctypes.data) + _ADDRESS(panel * WIDTH * _FLOAT_BYTES),
+            _ADDRESS(sums.shape[1] * _FLOAT_BYTES),
+        )
 
 
 @compiled()
