@@ -14,10 +14,8 @@ from weaving.engines import EmulatedEngines, Engines, ModelEngines
 from weaving.reference_cache import ReferenceCache, whole_model
 
 _PROFILE = "npu"
-_LAYERS_IN_SPLIT = 16
-"""Of so many layers of a seeded model the edge runs the first and the last."""
-_SEEDED = {"real": 16, "deep": 48}
-"""Layers of a seeded model."""
+_SEEDED = {"real": (16, "1:1"), "deep": (48, "3:3")}
+"""Layers of a seeded model, and how it is split."""
 
 
 async def engines_named(name: str, *, cache: Path) -> Engines:
@@ -28,12 +26,14 @@ async def engines_named(name: str, *, cache: Path) -> Engines:
     """
     if name == "emulated":
         return EmulatedEngines(profile_named(_PROFILE))
-    num_layers = _SEEDED.get(name)
-    folder = await (_embedded_model(cache) if num_layers is None else _seeded_model(cache, num_layers))
+    if name in _SEEDED:
+        num_layers, split = _SEEDED[name]
+        folder = await _seeded_model(cache, num_layers)
+    else:
+        folder, split = await _embedded_model(cache), "1:1"
     references = ReferenceCache(folder, cache / "bench" / "references")
     vocab_size = json.loads((folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
-    at_each_end = (num_layers or _LAYERS_IN_SPLIT) // _LAYERS_IN_SPLIT
-    return ModelEngines(name, folder, vocab_size, references, f"{at_each_end}:{at_each_end}")
+    return ModelEngines(name, folder, vocab_size, references, split)
 
 
 async def _seeded_model(cache: Path, num_layers: int) -> Path:

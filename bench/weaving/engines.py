@@ -71,7 +71,7 @@ class ModelEngines:
     model: Path
     vocab_size: int
     cache: ReferenceCache
-    split: str = "1:1"
+    split: str
     is_pinned: bool = True
 
     def options(self) -> MeshOptions:

@@ -177,23 +177,28 @@ def attend_row(
     num_queries, group = stop - start, queries.shape[1] // num_kv_heads
     num_inputs = -(-key_dim // INPUTS_AT_ONCE) * INPUTS_AT_ONCE
     room = _room(num_inputs, values.shape[2])
-    laid_out = np.empty((-(-num_queries // _TILE), num_inputs, _TILE), np.float32)
-    largest, totals = np.empty(num_queries, np.float32), np.empty(num_queries, np.float32)
-    for head in range(queries.shape[1]):
-        of_head = attended[token : token + num_queries, head]
-        of_head[:], largest[:], totals[:] = _F(0), _F(-np.inf), _F(0)
-        for tile in range(len(laid_out)):
-            first, last = tile * _TILE, min(num_queries, (tile + 1) * _TILE)
-            _lay_out_queries(laid_out[tile], queries[token + first : token + last, head], scaling)
+    num_tiles = -(-num_queries // _TILE)
+    laid_out = np.empty((group, num_tiles, num_inputs, _TILE), np.float32)
+    largest, totals = np.empty((group, num_queries), np.float32), np.empty((group, num_queries), np.float32)
+    for kv_head in range(num_kv_heads):
+        of_group = attended[token : token + num_queries, kv_head * group : (kv_head + 1) * group]
+        of_group[:], largest[:], totals[:] = _F(0), _F(-np.inf), _F(0)
+        for head in range(group):
+            for tile in range(num_tiles):
+                first, last = token + tile * _TILE, token + min(num_queries, (tile + 1) * _TILE)
+                _lay_out_queries(laid_out[head, tile], queries[first:last, kv_head * group + head], scaling)
         for begin in range(max(0, start + 1 - window), stop, _BLOCK):
-            end = min(stop, begin + _BLOCK)
-            _lay_out_keys(room.key_panels, keys[head // group, base + begin : base + end])
-            _lay_out_values(room.value_panels, values[head // group, base + begin : base + end])
-            seen_until = min(num_queries, end - 1 + window - start)
-            for tile in range(max(0, begin - start) // _TILE, -(-seen_until // _TILE)):
-                first, last = tile * _TILE, min(num_queries, (tile + 1) * _TILE)
-                carried = largest[first:last], totals[first:last]
-                _attend_tile(of_head[first:last], laid_out[tile], room, (begin, end), start + first, window, *carried)
+            block = begin, min(stop, begin + _BLOCK)
+            _lay_out_keys(room.key_panels, keys[kv_head, base + block[0] : base + block[1]])
+            _lay_out_values(room.value_panels, values[kv_head, base + block[0] : base + block[1]])
+            seen_until = min(num_queries, block[1] - 1 + window - start)
+            for head in range(group):
+                for tile in range(max(0, begin - start) // _TILE, -(-seen_until // _TILE)):
+                    first, last = tile * _TILE, min(num_queries, (tile + 1) * _TILE)
+                    carried = largest[head, first:last], totals[head, first:last]
+                    of_tile = of_group[first:last, head], laid_out[head, tile]
+                    _attend_tile(*of_tile, room, block, start + first, window, *carried)
         for query in range(num_queries):
-            for x in range(of_head.shape[1]):
-                of_head[query, x] /= totals[query]
+            for head in range(group):
+                for x in range(of_group.shape[2]):
+                    of_group[query, head, x] /= totals[head, query]
