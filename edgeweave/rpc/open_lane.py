@@ -17,10 +17,10 @@ from typing import Any, Protocol
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, SessionLostError, UnavailableError
+from edgeweave.errors import EdgeweaveError, ReasonLostError, SessionLostError, UnavailableError
 from edgeweave.interleave.nouns import Lane
 from edgeweave.rpc.pacing import Pacing
-from edgeweave.rpc.status import error_of
+from edgeweave.rpc.status import SHADOWED, error_of
 from edgeweave.wire.frames import WARM_UP, Frame
 
 _log = structlog.get_logger(__name__)
@@ -114,7 +114,7 @@ class OpenLane:
             if self._pacing is not None:
                 self._pacing.arrived(frame)
             on_frame(frame)
-        raise self._lost("was closed by its peer")
+        raise ReasonLostError(f"{self._name} was closed by its peer")
 
     async def _write(self) -> None:
         # These two mean that the call is over, and do not say why: the reader learns that.
@@ -149,12 +149,18 @@ class OpenLane:
         if isinstance(error, grpc.aio.AioRpcError):
             told = error_of(error)
             is_told_by_peer = type(told) not in (EdgeweaveError, UnavailableError)
+            if error.details() == SHADOWED:
+                return ReasonLostError(f"{self._name} ended while a frame was being sent")
             return told if is_told_by_peer else self._lost(f"broke: {told}")
         _log.error("lane_failed", lane=self.lane.name.lower(), exc_info=error)
-        return EdgeweaveError(f"the {self.lane.name.lower()} lane failed, see the log of the service")
+        return EdgeweaveError(f"{self._name} failed, see the log of the service")
 
     def _lost(self, complaint: str) -> SessionLostError:
-        return SessionLostError(f"the {self.lane.name.lower()} lane {complaint}")
+        return SessionLostError(f"{self._name} {complaint}")
+
+    @property
+    def _name(self) -> str:
+        return f"the {self.lane.name.lower()} lane"
 
 
 def _hidden_bytes(frame: Frame) -> int:

@@ -14,6 +14,8 @@ import structlog
 
 from edgeweave.errors import EdgeweaveError, error_for_grpc, statuses_of
 
+# What gRPC says where an rpc ended while a message was being sent: the status of the peer is lost then.
+SHADOWED = "Internal error from Core"
 _CLASS_KEY = "edgeweave-error"
 # Metadata is limited to 8 KiB in all, and a text of several lines grows when it is encoded.
 _MOST_TEXT_CHARACTERS = 2000

@@ -41,6 +41,11 @@ class TcpProxy:
         for writer in self._connections[connection]:
             writer.transport.abort()
 
+    def cut_server(self) -> None:
+        """Reset the server's half of every connection; while `hold_downward` holds, no client hears of it."""
+        for _, server_writer in self._connections:
+            server_writer.transport.abort()
+
     async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward one connection both ways."""
         self.num_connections += 1
@@ -83,6 +88,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, gate: 
             await gate.passed()
             sink.write(chunk)
             await sink.drain()
+    await gate.passed()
     sink.close()
 
 

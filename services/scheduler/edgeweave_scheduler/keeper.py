@@ -14,7 +14,7 @@ from functools import partial
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, MismatchError, ProtocolError, UnavailableError
+from edgeweave.errors import EdgeweaveError, MismatchError, ProtocolError, ReasonLostError, UnavailableError
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Attached, LanesReady
 from edgeweave.interleave.scheduler_events import Connected, FromEngine, StopAdmission
@@ -38,7 +38,7 @@ from edgeweave_scheduler.compare import check_sides
 from edgeweave_scheduler.driver import Driver
 from edgeweave_scheduler.health_watch import stops_serving
 from edgeweave_scheduler.site import site_token
-from edgeweave_scheduler.task_stream import ReasonLostError, TaskStream
+from edgeweave_scheduler.task_stream import TaskStream
 
 Report = EdgeReport | CloudReport
 ATTACH_TIMEOUT_S = 10.0

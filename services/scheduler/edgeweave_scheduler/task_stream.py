@@ -11,19 +11,13 @@ from typing import Any
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError, UnavailableError
+from edgeweave.errors import EdgeweaveError, ProtocolError, ReasonLostError, SessionLostError, UnavailableError
 from edgeweave.interleave.accounts import Side
-from edgeweave.rpc.status import error_of
+from edgeweave.rpc.status import SHADOWED, error_of
 
 # What a call raises once it is over; only its status says why.
 _BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-# What gRPC says where an rpc ended while a message was being sent: the status of the peer is lost then.
-_SHADOWED = "Internal error from Core"
 _log = structlog.get_logger(__name__)
-
-
-class ReasonLostError(SessionLostError):
-    """A task stream ended, and gRPC does not tell why."""
 
 
 class TaskStream:
@@ -124,7 +118,7 @@ class TaskStream:
     async def _failure(self) -> EdgeweaveError:
         """Return why the call ended, by its status."""
         code, details = await self._call.code(), await self._call.details()
-        if details == _SHADOWED:
+        if details == SHADOWED:
             return ReasonLostError(f"{self._name} ended while a task was being sent")
         if code is grpc.StatusCode.OK:
             return SessionLostError(f"{self._name} was closed by the engine")

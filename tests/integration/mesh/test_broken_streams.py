@@ -8,6 +8,7 @@ import pytest
 
 from edgeweave.errors import SessionLostError
 from edgeweave.interleave.requests import Attempt
+from edgeweave_scheduler import keeper
 from exact.tally import Tally
 from fakes.real_mesh import MeshShape, RealMesh, Wires, real_mesh
 from fakes.real_models import ONE_PLACE
@@ -75,6 +76,26 @@ async def test_a_broken_stream_ends_the_session_and_the_next_one_serves(stream: 
             assert stream in str(got)
             assert "see the log" not in str(got)  # that is for what nobody foresaw
             assert "\n" not in str(got)
+        await _check_serves_again(mesh, after=before, tally=tally)
+
+
+async def test_the_stream_that_broke_is_named_where_its_consequences_are_heard_first(
+    tally: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cloud only knows that the edge closed its lanes; what ended the edge's session is heard later."""
+    monkeypatch.setattr(keeper, "REASON_TIMEOUT_S", 5.0)
+    shape = MeshShape(tiny_model("llama"), scheduler={"plan": "2p1d", "chunk_tokens": 3})
+    async with real_mesh(shape) as mesh:
+        before, wire = mesh.keeper.number, mesh.wires.edge_tasks
+
+        def cut_at_the_edge() -> None:
+            wire.hold_downward()
+            wire.cut_server()
+            asyncio.get_running_loop().call_later(0.2, wire.cut)
+
+        for got in await _broken_off(mesh, cut_at_the_edge):
+            assert "the task stream to the edge engine" in str(got)
+        wire.let_through()
         await _check_serves_again(mesh, after=before, tally=tally)
 
 
