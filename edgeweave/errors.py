@@ -14,7 +14,7 @@
     |- DeadlineError               the request's own deadline passed
     |- UnavailableError            the mesh does not serve now; try again
     |  `- SessionLostError         a stream of the session broke; names it
-    |     `- ReasonLostError       it was ended by a peer that did not say why; another stream may
+    |     `- LaneClosedError       a lane was closed by a peer that did not say why; its task stream may
     |- StaleSessionError           a session number that is lower than the one that is served, or not known
     |- ProtocolError               a peer broke a rule of the protocol; the session ends
     `- UnitFailedError             a unit of work failed in an engine; names stage and engine
@@ -81,8 +81,8 @@ class SessionLostError(UnavailableError):
     """A stream of the session broke."""
 
 
-class ReasonLostError(SessionLostError):
-    """A stream of the session was ended by a peer, and its end does not say why; another stream may."""
+class LaneClosedError(SessionLostError):
+    """A lane was closed by its peer, which did not say why; the task stream of the peer may."""
 
 
 class StaleSessionError(EdgeweaveError):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import structlog
 
 from edgeweave.clock import Clock
-from edgeweave.errors import EdgeweaveError, ProtocolError, ReasonLostError
+from edgeweave.errors import EdgeweaveError, LaneClosedError, ProtocolError
 from edgeweave.interleave.nouns import Lane
 from edgeweave.rpc.open_lane import FrameStream, OpenLane
 from edgeweave.rpc.pacing import Pacing, rate_of
@@ -86,7 +86,7 @@ class LaneServicer:
 
 async def _carry(lane: OpenLane, opened: LaneOpen, sink: LaneSink) -> EdgeweaveError:
     """Carry until the lane ends; the sink hears of it however that comes about."""
-    reason: EdgeweaveError = ReasonLostError(f"the {opened.lane.name.lower()} lane was closed by the edge")
+    reason: EdgeweaveError = LaneClosedError(f"the {opened.lane.name.lower()} lane was closed by the edge")
     try:
         reason = await lane.carry(partial(_take, lane=lane, sink=sink))
     finally:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, ReasonLostError, SessionLostError, UnavailableError
+from edgeweave.errors import EdgeweaveError, LaneClosedError, SessionLostError, UnavailableError
 from edgeweave.interleave.nouns import Lane
 from edgeweave.rpc.pacing import Pacing
 from edgeweave.rpc.status import SHADOWED, error_of
@@ -114,7 +114,7 @@ class OpenLane:
             if self._pacing is not None:
                 self._pacing.arrived(frame)
             on_frame(frame)
-        raise ReasonLostError(f"{self._name} was closed by its peer")
+        raise LaneClosedError(f"{self._name} was closed by its peer")
 
     async def _write(self) -> None:
         # These two mean that the call is over, and do not say why: the reader learns that.
@@ -150,7 +150,7 @@ class OpenLane:
             told = error_of(error)
             is_told_by_peer = type(told) not in (EdgeweaveError, UnavailableError)
             if error.details() == SHADOWED:
-                return ReasonLostError(f"{self._name} ended while a frame was being sent")
+                return LaneClosedError(f"{self._name} ended while a frame was being sent")
             return told if is_told_by_peer else self._lost(f"broke: {told}")
         _log.error("lane_failed", lane=self.lane.name.lower(), exc_info=error)
         return EdgeweaveError(f"{self._name} failed, see the log of the service")

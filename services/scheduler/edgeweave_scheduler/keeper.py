@@ -5,7 +5,7 @@ does not.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,7 @@ from functools import partial
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, MismatchError, ProtocolError, ReasonLostError, UnavailableError
+from edgeweave.errors import EdgeweaveError, LaneClosedError, MismatchError, ProtocolError, UnavailableError
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Attached, LanesReady
 from edgeweave.interleave.scheduler_events import Connected, FromEngine, StopAdmission
@@ -38,12 +38,14 @@ from edgeweave_scheduler.compare import check_sides
 from edgeweave_scheduler.driver import Driver
 from edgeweave_scheduler.health_watch import stops_serving
 from edgeweave_scheduler.site import site_token
-from edgeweave_scheduler.task_stream import TaskStream
+from edgeweave_scheduler.task_stream import ReasonLostError, TaskStream
 
 Report = EdgeReport | CloudReport
 ATTACH_TIMEOUT_S = 10.0
 LANES_TIMEOUT_S = 60.0
 REASON_TIMEOUT_S = 0.5
+# Reasons that do not say what happened, the vaguest last.
+_VAGUE = (ReasonLostError, LaneClosedError)
 SERVICES = {Side.EDGE: "edgeweave.v1.EdgeService", Side.CLOUD: "edgeweave.v1.CloudService"}
 _log = structlog.get_logger(__name__)
 
@@ -165,16 +167,16 @@ class SessionKeeper:
                 return report
 
     async def _carry(self, engines: list[Engine]) -> EdgeweaveError:
-        """Carry all task streams until one ends; the others end with it. Returns the first reason."""
+        """Carry all task streams until one ends; the others end with it. Returns the reason that says most."""
         carrying = [asyncio.create_task(e.stream.carry(partial(self._take, e.stream.side))) for e in engines]
         watching = [asyncio.create_task(self._watch(engine, engines)) for engine in engines]
         try:
-            done, others = await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
-            reason = next(iter(done)).result()
-            if isinstance(reason, ReasonLostError) and others:
+            ended, others = await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
+            if others and _vagueness(_reason(ended)):
                 # The other engine's stream ends too, and may know why.
-                done, _ = await asyncio.wait(others, timeout=REASON_TIMEOUT_S)
-            return next(iter(done)).result() if done else reason
+                also, _ = await asyncio.wait(others, timeout=REASON_TIMEOUT_S)
+                ended |= also
+            return _reason(ended)
         finally:
             for task in [*carrying, *watching]:
                 task.cancel()
@@ -204,6 +206,16 @@ class SessionKeeper:
     def _set(self, state: SessionState, *, reason: str | None) -> None:
         self.state, self.reason = state, reason
         self._on_state(state)
+
+
+def _reason(ended: Iterable[asyncio.Task[EdgeweaveError]]) -> EdgeweaveError:
+    """Return the reason that says most, of the task streams that `ended`."""
+    return min((each.result() for each in ended), key=_vagueness)
+
+
+def _vagueness(reason: EdgeweaveError) -> int:
+    """Return how little `reason` says of what happened: 0 where it was told."""
+    return next((place for place, kind in enumerate(_VAGUE, start=1) if isinstance(reason, kind)), 0)
 
 
 def _attached(report: object) -> Attached:

@@ -11,13 +11,17 @@ from typing import Any
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, ProtocolError, ReasonLostError, SessionLostError, UnavailableError
+from edgeweave.errors import EdgeweaveError, ProtocolError, SessionLostError, UnavailableError
 from edgeweave.interleave.accounts import Side
 from edgeweave.rpc.status import SHADOWED, error_of
 
 # What a call raises once it is over; only its status says why.
 _BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 _log = structlog.get_logger(__name__)
+
+
+class ReasonLostError(SessionLostError):
+    """A task stream ended, and gRPC does not tell why."""
 
 
 class TaskStream:
