@@ -32,6 +32,8 @@ from edgeweave.interleave.nouns import Fuse
 
 MAX_PREFILLS = 4
 MAX_RIDE_PREFILLS = 6
+SHORT_CHUNK = 0.75
+"""Prompts have several lengths: the next chunk has to have come when one this short, against the mean, is through."""
 RIDE_AHEAD = 3
 """Chunks more where rows ride: one that covers, and of either kind the next: neighbours are often of one prompt."""
 MAX_STEPS = 4
@@ -188,7 +190,7 @@ def _layers_after(forecast: Forecast, share: float) -> int:
 
 
 def _max_prefills(forecast: Forecast, ride: Ride | None) -> int:
-    """Return how many chunks in flight keep the body fed: one, and as many as fit into the handoff of one.
+    """Return how many chunks in flight keep the body fed: one, and as many short ones as the handoff of one takes.
 
     Where rows ride, more: some cover returns, and others have to be there to ride in.
     """
@@ -196,7 +198,7 @@ def _max_prefills(forecast: Forecast, ride: Ride | None) -> int:
     chunk_us = forecast.prefill_us(chunk_tokens, chunk_tokens=chunk_tokens)
     if chunk_us <= 0:
         return 2
-    further = max(1, math.ceil(forecast.measures.handoff_us(chunk_tokens) / chunk_us))
+    further = max(1, math.ceil(forecast.measures.handoff_us(chunk_tokens) / (SHORT_CHUNK * chunk_us)))
     return min(MAX_PREFILLS, 1 + further) if ride is None else min(MAX_RIDE_PREFILLS, 1 + further + RIDE_AHEAD)
 
 

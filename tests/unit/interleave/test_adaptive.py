@@ -11,6 +11,7 @@ from edgeweave.interleave.adaptive import (
     MAX_PREFILLS,
     MAX_RIDE_PREFILLS,
     MAX_STEPS,
+    SHORT_CHUNK,
     Goal,
     Objective,
     Values,
@@ -141,6 +142,15 @@ def test_more_chunks_are_in_flight_where_the_handoff_is_longer_than_a_chunk() ->
     near, far = measured(rtt_us=100), measured(layer_token_us=0.5, rtt_us=100_000)
     assert values_of(near).max_prefills == 2
     assert values_of(far, chunk_tokens=100).max_prefills == MAX_PREFILLS
+
+
+def test_the_next_chunk_is_there_even_when_a_short_one_is_through() -> None:
+    """Prompts differ: what is in flight covers a handoff that a chunk of mean length would just cover."""
+    measures = measured(rtt_us=20_000)
+    forecast = Forecast(measures, QUEUE)
+    handoff_us = measures.handoff_us(QUEUE.chunk_tokens)
+    assert SHORT_CHUNK * forecast.chunk_us < handoff_us < forecast.chunk_us
+    assert values_of(measures).max_prefills == 3
 
 
 def test_too_few_chunks_in_flight_are_seen_in_the_forecast() -> None:
