@@ -86,7 +86,7 @@ class LaneServicer:
 
 async def _carry(lane: OpenLane, opened: LaneOpen, sink: LaneSink) -> EdgeweaveError:
     """Carry until the lane ends; the sink hears of it however that comes about."""
-    reason: EdgeweaveError = LaneClosedError(f"the {opened.lane.name.lower()} lane was closed by the edge")
+    reason: EdgeweaveError = LaneClosedError(f"{lane.name} was closed by the edge")
     try:
         reason = await lane.carry(partial(_take, lane=lane, sink=sink))
     finally:

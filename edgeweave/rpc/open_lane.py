@@ -74,6 +74,11 @@ class OpenLane:
         self._has_unsent = asyncio.Event()
         self._end = end
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"the {self.lane.name.lower()} lane"
+
     def send(self, frames: Iterable[Frame]) -> None:
         """Send `frames` after those that were given before. On a lane that has ended they go nowhere."""
         if not self._end.done():
@@ -114,7 +119,7 @@ class OpenLane:
             if self._pacing is not None:
                 self._pacing.arrived(frame)
             on_frame(frame)
-        raise LaneClosedError(f"{self._name} was closed by its peer")
+        raise LaneClosedError(f"{self.name} was closed by its peer")
 
     async def _write(self) -> None:
         # These two mean that the call is over, and do not say why: the reader learns that.
@@ -147,20 +152,16 @@ class OpenLane:
         if isinstance(error, EdgeweaveError):
             return error
         if isinstance(error, grpc.aio.AioRpcError):
+            if error.details() == SHADOWED:
+                return LaneClosedError(f"{self.name} ended while a frame was being sent")
             told = error_of(error)
             is_told_by_peer = type(told) not in (EdgeweaveError, UnavailableError)
-            if error.details() == SHADOWED:
-                return LaneClosedError(f"{self._name} ended while a frame was being sent")
             return told if is_told_by_peer else self._lost(f"broke: {told}")
         _log.error("lane_failed", lane=self.lane.name.lower(), exc_info=error)
-        return EdgeweaveError(f"{self._name} failed, see the log of the service")
+        return EdgeweaveError(f"{self.name} failed, see the log of the service")
 
     def _lost(self, complaint: str) -> SessionLostError:
-        return SessionLostError(f"{self._name} {complaint}")
-
-    @property
-    def _name(self) -> str:
-        return f"the {self.lane.name.lower()} lane"
+        return SessionLostError(f"{self.name} {complaint}")
 
 
 def _hidden_bytes(frame: Frame) -> int:
