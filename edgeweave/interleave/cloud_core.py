@@ -13,6 +13,7 @@ from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit, prefi
 from edgeweave.interleave.cloud_sequences import CloudSequence, CloudSequences
 from edgeweave.interleave.cloud_unit import CloudUnit
 from edgeweave.interleave.cloud_work import CloudChunk, CloudChunks, CloudStep, CloudSteps
+from edgeweave.interleave.curve import Line
 from edgeweave.interleave.effects import (
     CloudEffect,
     CloudRun,
@@ -43,6 +44,10 @@ from edgeweave.interleave.trips import CleanTrips
 
 CloudEvent = Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded
 
+LEAST_PIECE_US = 1500
+"""So much prefill runs in one piece although a step may come at any moment: a unit has a cost of its own, some tenths
+of a millisecond in which hands change, and layers in units of their own would double what prefill takes."""
+
 
 @dataclass(slots=True)
 class CloudCore:
@@ -62,6 +67,7 @@ class CloudCore:
     _grace_from_us: int | None = None
     _prefill_run_us: int = 0
     _layer_token_us: float = 0.0
+    _pieces: Line = field(default_factory=Line)
     _unit: CloudUnit | None = None
     _deferred: list[ReleaseSequences] = field(default_factory=list)
     _trips: CleanTrips = field(default_factory=CleanTrips)
@@ -257,8 +263,9 @@ class CloudCore:
     def _next_piece(self, chunk: CloudChunk, now_us: int) -> Segment:
         """Return the layers to run without yielding: the cut of a fixed plan, or as many as the plan's time takes.
 
-        Under an adaptive plan the engine may yield after any layer once prefill had its turn and a step is due. Until
-        then it runs on in one piece if the time of a layer is known, and while no step is on its way in any case.
+        Under an adaptive plan the engine may yield after any layer once prefill had its turn and a step is here, and
+        in short pieces while one is due. Until then it runs on in one piece if the time of a layer is known, and while
+        no step is on its way in any case.
         """
         left = chunk.segment_left
         if self.plan.kind is not PlanKind.ADAPTIVE:
@@ -267,8 +274,9 @@ class CloudCore:
         step_is_here, due_us = self.steps.next_ready() is not None, self._decode_due_us
         if due_us is None and not step_is_here:
             return left
-        turn_us = prefill_turn_us(self._decode_rows(), self.plan) - self._prefill_run_us
-        run_us = turn_us if step_is_here or due_us is None else max(turn_us, due_us - now_us)
+        run_us: float = prefill_turn_us(self._decode_rows(), self.plan) - self._prefill_run_us
+        if not step_is_here and due_us is not None:
+            run_us = max(run_us, due_us - now_us - self._pieces.fixed, LEAST_PIECE_US)
         num_layers = math.ceil(run_us / layer_us) if layer_us else 1
         return Segment(left.start, min(left.stop, left.start + max(1, num_layers)))
 
@@ -314,9 +322,10 @@ class CloudCore:
         return [SendResult(Lane.DECODE, number, rows, effect.live)]
 
     def _note_layers(self, effect: RunSegment, *, ran_us: int) -> None:
-        """Learn what layers of prefill take from a segment that ran by itself."""
-        chunk = self.chunks.open[effect.chunk.chunk]
-        chunk.layer_us = ran_us / effect.segment.num_layers
+        """Learn what layers of prefill take from a segment that ran by itself, apart from what any unit takes."""
+        chunk, num_layers = self.chunks.open[effect.chunk.chunk], effect.segment.num_layers
+        self._pieces.observe(num_layers * chunk.num_rows, ran_us)
+        chunk.layer_us = max(ran_us - self._pieces.fixed, ran_us / 2) / num_layers
         self._layer_token_us = chunk.layer_us / chunk.num_rows
 
     def _end_segment(self, effect: RunSegment, event: UnitEnded, now_us: int) -> list[CloudEffect]:

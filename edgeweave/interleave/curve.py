@@ -22,6 +22,7 @@ RECENT = 16
 class Line:
     """`y = fixed + slope * x`, by least squares over what was seen lately; neither part is negative."""
 
+    _num_seen: int = 0
     _weight: float = 0.0
     _x: float = 0.0
     _y: float = 0.0
@@ -31,32 +32,43 @@ class Line:
     @property
     def is_known(self) -> bool:
         """Whether enough was seen to predict."""
-        return self._weight >= MIN_OBSERVATIONS - 1
+        return self._num_seen >= MIN_OBSERVATIONS
 
-    def observe(self, x: float, y: float) -> None:
-        """Take one observation, unless it is an outlier."""
+    @property
+    def fixed(self) -> float:
+        """The part that does not depend on `x`; 0 while sizes were too alike to tell."""
+        return self._parts()[0] if self._is_spread else 0.0
+
+    def observe(self, x: float, y: float, *, weight: float = 1.0) -> None:
+        """Take one observation that counts as `weight` of them, unless it is an outlier."""
         if self.is_known and y > OUTLIER * max(self.at(x), 1.0):
             return
-        keep = 1.0 - 1.0 / MEMORY
-        self._weight = self._weight * keep + 1.0
-        self._x = self._x * keep + x
-        self._y = self._y * keep + y
-        self._xx = self._xx * keep + x * x
-        self._xy = self._xy * keep + x * y
+        keep = (1.0 - 1.0 / MEMORY) ** weight
+        self._num_seen += 1
+        self._weight = self._weight * keep + weight
+        self._x = self._x * keep + weight * x
+        self._y = self._y * keep + weight * y
+        self._xx = self._xx * keep + weight * x * x
+        self._xy = self._xy * keep + weight * x * y
 
     def at(self, x: float) -> float:
         """Return the expected `y` at `x`."""
         fixed, slope = self._parts()
         return fixed + slope * x
 
+    @property
+    def _is_spread(self) -> bool:
+        """Whether sizes differ enough to tell the fixed part from the rest."""
+        return self._weight * self._xx > (1.0 + LEAST_SPREAD) * self._x * self._x > 0.0
+
     def _parts(self) -> tuple[float, float]:
         if not self._weight:
             return 0.0, 0.0
         mean_x, mean_y = self._x / self._weight, self._y / self._weight
-        variance = self._xx / self._weight - mean_x * mean_x
-        if mean_x <= 0 or variance <= LEAST_SPREAD * mean_x * mean_x:
+        if not self._is_spread:
             fixed = ASSUMED_FIXED_SHARE * mean_y
             return fixed, (mean_y - fixed) / mean_x if mean_x > 0 else 0.0
+        variance = self._xx / self._weight - mean_x * mean_x
         slope = max(0.0, (self._xy / self._weight - mean_x * mean_y) / variance)
         fixed = mean_y - slope * mean_x
         return (fixed, slope) if fixed >= 0 else (0.0, mean_y / mean_x)

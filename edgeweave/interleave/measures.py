@@ -101,7 +101,9 @@ class Measures:
             case Stage.HEAD if self.holds_body:
                 self.layer_by_tokens.observe(ran.num_tokens, took_us)
             case Stage.SEGMENT:
-                self.layer_by_tokens.observe(ran.num_tokens, took_us / num_layers)
+                # A unit has a cost of its own: a short piece says less of what layers take than a long one.
+                weight = num_layers / max(num_layers, self.body.num_layers)
+                self.layer_by_tokens.observe(ran.num_tokens, took_us / num_layers, weight=weight)
             case Stage.TURNAROUND if self.holds_body:
                 self.step_by_rows.observe(ran.num_rows, took_us)
             case Stage.STEP | Stage.BOARDING:

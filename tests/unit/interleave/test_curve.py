@@ -18,6 +18,27 @@ def test_a_line_finds_its_parts() -> None:
     assert line.at(11) == pytest.approx(73, rel=0.01)
 
 
+def test_a_light_observation_counts_little() -> None:
+    """Ten that weigh a hundredth move the line as much as one that weighs a tenth."""
+    line = Line()
+    for _ in range(4):
+        line.observe(8, 100)
+    for _ in range(10):
+        line.observe(8, 300, weight=0.01)
+    assert line.at(8) == pytest.approx((4 * 100 + 0.1 * 300) / 4.1, rel=0.01)
+
+
+def test_the_fixed_part_of_a_line_is_not_guessed() -> None:
+    """Sizes that are alike do not tell it; the line still predicts with one that is usual."""
+    line = Line()
+    for _ in range(10):
+        line.observe(8, 100)
+    assert line.fixed == 0
+    assert line.at(4) > 50
+    line.observe(80, 820)
+    assert line.fixed == pytest.approx(20, rel=0.05)
+
+
 def test_a_line_ignores_outliers_and_follows_changes() -> None:
     """One stalled unit changes nothing; a machine that became slower is followed."""
     line = Line()
