@@ -92,6 +92,7 @@ class Curve:
     """
 
     _means: dict[int, _Mean] = field(default_factory=dict)
+    _found: tuple[float, float] | None = None
 
     @property
     def is_known(self) -> bool:
@@ -103,6 +104,7 @@ class Curve:
         if self.is_known and y > OUTLIER * max(self.at(x), 1.0):
             return
         self._means.setdefault(x, _Mean()).take(y)
+        self._found = None
 
     def at(self, x: int) -> float:
         """Return the expected `y` at `x`."""
@@ -118,6 +120,12 @@ class Curve:
         return self._parts()[0]
 
     def _parts(self) -> tuple[float, float]:
+        """Return fixed part and slope; they are looked up far more often than anything is observed."""
+        if self._found is None:
+            self._found = self._fitted()
+        return self._found
+
+    def _fitted(self) -> tuple[float, float]:
         weight = sum(mean.count for mean in self._means.values())
         if not weight:
             return 0.0, 0.0

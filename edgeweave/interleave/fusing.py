@@ -38,13 +38,16 @@ def best_ride(forecast: Forecast, *, max_steps: int, longest_us: float | None = 
     """Return the ride with the shortest round; `None` if no step takes `longest_us` or less with a chunk in it."""
     whole = forecast.whole_tokens
     sizes = sorted({math.ceil(whole * size / NUM_SIZES) for size in range(1, NUM_SIZES + 1)}, reverse=True)
-    rides = [
-        Ride(tokens, _round_us(forecast, tokens, max_steps), _from_share(forecast, tokens, max_steps))
+    rounds_us = {
+        tokens: _round_us(forecast, tokens, max_steps)
         for tokens in sizes
         if longest_us is None or _fused_us(forecast, round(LARGEST_PART * tokens), max_steps) <= longest_us
-    ]
-    best_us = min((ride.round_us for ride in rides), default=0.0)
-    return next((ride for ride in rides if ride.round_us <= NEARLY * best_us), None)
+    }
+    best_us = min(rounds_us.values(), default=0.0)
+    for tokens, round_us in rounds_us.items():
+        if round_us <= NEARLY * best_us:
+            return Ride(tokens, round_us, _from_share(forecast, tokens, max_steps))
+    return None
 
 
 def ride_rows_per_s(forecast: Forecast, ride: Ride, *, max_steps: int) -> float:

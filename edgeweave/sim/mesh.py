@@ -59,6 +59,8 @@ from edgeweave.sim.wire import Direction
 
 LOCAL_US = 150
 """One way between two processes of the site."""
+HANDOVER_US = 200
+"""Between two units of an engine: what the first one made goes to the event loop, and what came there is taken."""
 TASK_BYTES = 200
 """A control message on the link; what matters is the delay."""
 REPORT_INTERVAL_US = 100_000
@@ -116,6 +118,8 @@ class SimMesh:
     down: Direction = field(init=False)
     _tasks_up: Direction = field(init=False)
     _reports_down: Direction = field(init=False)
+    _edge_free_us: int = 0
+    _cloud_free_us: int = 0
     _wake_us: int | None = None
     _is_reporting: bool = False
 
@@ -200,8 +204,14 @@ class SimMesh:
         self._carry_out_edge(self.edge.on(event, now_us=self.events.now_us))
         self._poll_edge()
 
+    def _end_edge_unit(self, ended: UnitEnded) -> None:
+        """Let what the unit made go at once; the next one has to wait for the handover."""
+        self._carry_out_edge(self.edge.on(ended, now_us=self.events.now_us))
+        self._edge_free_us = self.events.now_us + HANDOVER_US
+        self.events.at(self._edge_free_us, self._poll_edge)
+
     def _poll_edge(self) -> None:
-        while not self.edge.is_running:
+        while not self.edge.is_running and self.events.now_us >= self._edge_free_us:
             effects = self.edge.poll(now_us=self.events.now_us)
             if not effects:
                 return
@@ -214,7 +224,7 @@ class SimMesh:
                     tokens = (0,) * len(effect.draws) if isinstance(effect, RunTail) else ()
                     ended = UnitEnded(tokens)
                     took_us = edge_unit_us(self.shape.profile, effect, is_centralized=self.shape.centralized)
-                    self.events.after(took_us, partial(self._feed_edge, ended))
+                    self.events.after(took_us, partial(self._end_edge_unit, ended))
                 case SendPiece():
                     self._send_piece(effect)
                 case DropUnit():
@@ -241,7 +251,15 @@ class SimMesh:
         self._carry_out_cloud(self.cloud.on(event, now_us=self.events.now_us))
         self._poll_cloud()
 
+    def _end_cloud_unit(self) -> None:
+        """Let what the unit made go at once; the next one has to wait for the handover."""
+        self._carry_out_cloud(self.cloud.on(UnitEnded(), now_us=self.events.now_us))
+        self._cloud_free_us = self.events.now_us + HANDOVER_US
+        self.events.at(self._cloud_free_us, self._poll_cloud)
+
     def _poll_cloud(self) -> None:
+        if self.events.now_us < self._cloud_free_us:
+            return
         if not self.cloud.is_running:
             self._carry_out_cloud(self.cloud.poll(now_us=self.events.now_us))
         wake_us = self.cloud.wake_us(now_us=self.events.now_us)
@@ -254,7 +272,7 @@ class SimMesh:
             match effect:
                 case RunSegment() | RunStep() | RunFused():
                     took_us = cloud_unit_us(self.shape.profile, effect)
-                    self.events.after(took_us, lambda: self._feed_cloud(UnitEnded()))
+                    self.events.after(took_us, self._end_cloud_unit)
                 case SendResult():
                     self._send_result(effect)
                 case DropUnit():

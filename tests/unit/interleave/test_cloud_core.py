@@ -364,7 +364,8 @@ def adaptive_core(
 ) -> CloudCore:
     """A core under an adaptive plan, with two chunks that are all here.
 
-    Their layers take `layer_us`, and units `unit_us` besides. With a decode return, sequence 9 decodes and its step has just left; it is expected then.
+    Their layers take `layer_us`, and units `unit_us` besides. With a decode return, sequence 9 decodes and its step has
+    just left; it is expected then.
     """
     plan = Plan(
         1,
