@@ -27,18 +27,26 @@ class Clocks:
     _reports: dict[Side, deque[int]] = field(default_factory=lambda: {side: deque(maxlen=MEMORY) for side in Side})
     _up: deque[int] = field(default_factory=lambda: deque(maxlen=MEMORY))
     _down: deque[int] = field(default_factory=lambda: deque(maxlen=MEMORY))
+    _offsets: dict[Side, int | None] = field(default_factory=dict)
 
     def take_report(self, side: Side, *, clock_us: int, now_us: int) -> None:
         """A report that an engine closed at `clock_us` of its clock is here now."""
         self._reports[side].append(now_us - clock_us)
+        self._offsets.clear()
 
     def take_trip(self, *, sent_us: int, arrived_us: int, answered_us: int, returned_us: int) -> None:
         """A step left the edge, was in the cloud between its arrival and its answer, and came back."""
         self._up.append(arrived_us - sent_us)
         self._down.append(returned_us - answered_us)
+        self._offsets.clear()
 
     def offset_us(self, side: Side) -> int | None:
         """Return what to add to a time of that engine; `None` before its first report."""
+        if side not in self._offsets:  # asked for each end of each span, and known anew with each report
+            self._offsets[side] = self._offset_us(side)
+        return self._offsets[side]
+
+    def _offset_us(self, side: Side) -> int | None:
         if side is Side.CLOUD and self._up and self._reports[Side.EDGE]:
             cloud_ahead_us = (min(self._up) - min(self._down)) // 2
             return min(self._reports[Side.EDGE]) - cloud_ahead_us

@@ -5,6 +5,7 @@ know what a chunk or a step consists of.
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Lane, UnitRan
@@ -107,6 +108,7 @@ class Site:
         ]
 
 
+@lru_cache(maxsize=64)
 def timeline_context(session: int, side: Side, window: int) -> SpanContext:
     """Return the context of the root of an engine's timeline in one window."""
     return SpanContext.of("timeline", session, side.value, window)

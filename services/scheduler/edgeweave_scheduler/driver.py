@@ -44,6 +44,7 @@ class Driver:
         self._answers: dict[str, asyncio.Queue[Answer]] = {}
         self._streams: Mapping[Side, TaskStream] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_us = 0
         self._idle = asyncio.Event()
 
     def open(self, request: Request) -> asyncio.Queue[Answer]:
@@ -103,8 +104,6 @@ class Driver:
         self._carry_out(None, self.core.poll(now_us=now_us), now_us)
 
     def _carry_out(self, event: SchedulerEvent | None, effects: list[SchedulerEffect], now_us: int) -> None:
-        for watcher in self._watchers:
-            watcher(event, effects, now_us=now_us)
         for effect in effects:
             match effect:
                 case ToEngine():
@@ -117,6 +116,8 @@ class Driver:
                     self._end_session(effect.reason)
                 case Replanned():
                     _log_change(effect.change)
+        for watcher in self._watchers:  # after them: nothing has to wait until it is written down
+            watcher(event, effects, now_us=now_us)
         self._set_timer()
         if self.core.is_idle:
             self._idle.set()
@@ -132,13 +133,14 @@ class Driver:
             stream.end(SessionLostError(reason))
 
     def _set_timer(self) -> None:
+        """Wake up when the core has something to end. A timer that is sooner stays: deadlines move on all the time."""
+        wake_us = self.core.wake_us()
+        if wake_us is None or (self._timer is not None and self._timer_us <= wake_us):
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        wake_us = self.core.wake_us()
-        if wake_us is not None:
-            delay_s = max(0, wake_us - self.clock.now_us()) / 1_000_000
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        delay_s = max(0, wake_us - self.clock.now_us()) / 1_000_000
+        self._timer, self._timer_us = asyncio.get_running_loop().call_later(delay_s, self._tick), wake_us
 
 
 def _log_change(change: PlanChange) -> None:
