@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from weaving.places import Place
 
-NUM_SHARES = 2
+NUM_SHARES = 4
 FAR_KM = 3000.0
 """From here on an emulated mesh sleeps most of the time, and two of them do not disturb each other."""
+FARTHEST_KM = 10_000.0
+"""From here on it hardly does anything else: four of them together take less than one that is near."""
 
 
 @dataclass(slots=True)
@@ -38,5 +40,6 @@ class Machine:
 
 def shares_of(place: Place, *, is_pinned: bool) -> int:
     """Return what runs at `place` take: all where engines compute, where a step is back soon, and in one place."""
-    is_far = place.distance_km is not None and place.distance_km >= FAR_KM
-    return 1 if is_far and not is_pinned else NUM_SHARES
+    if is_pinned or place.distance_km is None or place.distance_km < FAR_KM:
+        return NUM_SHARES
+    return NUM_SHARES // 2 if place.distance_km < FARTHEST_KM else NUM_SHARES // 4

@@ -11,12 +11,12 @@ from weaving.shares import Machine, shares_of
 @pytest.mark.parametrize(
     ("place", "is_pinned", "expected"),
     [
-        (ONE_PLACE, False, 2),
-        (Place(0.0), False, 2),
-        (Place(1000.0), False, 2),
-        (Place(3000.0), False, 1),
+        (ONE_PLACE, False, 4),
+        (Place(0.0), False, 4),
+        (Place(1000.0), False, 4),
+        (Place(3000.0), False, 2),
         (Place(10_000.0), False, 1),
-        (Place(10_000.0), True, 2),
+        (Place(10_000.0), True, 4),
     ],
 )
 def test_only_far_meshes_of_emulated_engines_leave_room_for_another(
@@ -29,7 +29,7 @@ def test_only_far_meshes_of_emulated_engines_leave_room_for_another(
 
 
 async def test_who_needs_the_whole_machine_waits_until_nobody_is_at_work() -> None:
-    """Two that need half of it are at work together; the third waits for both."""
+    """Those that leave room are at work together; who needs all of it is alone."""
     machine, at_work, seen = Machine(), 0, []
 
     async def work(num_shares: int) -> None:
@@ -40,7 +40,7 @@ async def test_who_needs_the_whole_machine_waits_until_nobody_is_at_work() -> No
             await asyncio.sleep(0)
             at_work -= num_shares
 
-    await asyncio.gather(work(1), work(1), work(2), work(1))
-    assert sorted(seen[:2]) == [1, 2]
-    assert max(seen) == 2
-    assert len(seen) == 4
+    await asyncio.gather(work(2), work(1), work(1), work(4), work(2))
+    assert sorted(seen[:3]) == [2, 3, 4]
+    assert max(seen) == 4
+    assert len(seen) == 5
