@@ -13,7 +13,6 @@ from edgeweave.interleave.choices import CloudView, Wait, Work, next_unit, prefi
 from edgeweave.interleave.cloud_sequences import CloudSequence, CloudSequences
 from edgeweave.interleave.cloud_unit import CloudUnit
 from edgeweave.interleave.cloud_work import CloudChunk, CloudChunks, CloudStep, CloudSteps
-from edgeweave.interleave.curve import Line
 from edgeweave.interleave.effects import (
     CloudEffect,
     CloudRun,
@@ -44,9 +43,9 @@ from edgeweave.interleave.trips import CleanTrips
 
 CloudEvent = Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded
 
-LEAST_PIECE_US = 1500
-"""So much prefill runs in one piece although a step may come at any moment: a unit has a cost of its own, some tenths
-of a millisecond in which hands change, and layers in units of their own would double what prefill takes."""
+LEAST_PIECE_US = 2000
+"""So long prefill runs in one piece although a step may come at any moment: a unit has a cost of its own, some tenths of
+a millisecond in which hands change, and thin layers in units of their own would take twice their time."""
 
 
 @dataclass(slots=True)
@@ -67,7 +66,6 @@ class CloudCore:
     _grace_from_us: int | None = None
     _prefill_run_us: int = 0
     _layer_token_us: float = 0.0
-    _pieces: Line = field(default_factory=Line)
     _unit: CloudUnit | None = None
     _deferred: list[ReleaseSequences] = field(default_factory=list)
     _trips: CleanTrips = field(default_factory=CleanTrips)
@@ -276,7 +274,7 @@ class CloudCore:
             return left
         run_us: float = prefill_turn_us(self._decode_rows(), self.plan) - self._prefill_run_us
         if not step_is_here and due_us is not None:
-            run_us = max(run_us, due_us - now_us - self._pieces.fixed, LEAST_PIECE_US)
+            run_us = max(run_us, due_us - now_us, LEAST_PIECE_US)
         num_layers = math.ceil(run_us / layer_us) if layer_us else 1
         return Segment(left.start, min(left.stop, left.start + max(1, num_layers)))
 
@@ -322,10 +320,9 @@ class CloudCore:
         return [SendResult(Lane.DECODE, number, rows, effect.live)]
 
     def _note_layers(self, effect: RunSegment, *, ran_us: int) -> None:
-        """Learn what layers of prefill take from a segment that ran by itself, apart from what any unit takes."""
-        chunk, num_layers = self.chunks.open[effect.chunk.chunk], effect.segment.num_layers
-        self._pieces.observe(num_layers * chunk.num_rows, ran_us)
-        chunk.layer_us = max(ran_us - self._pieces.fixed, ran_us / 2) / num_layers
+        """Learn what layers of prefill take from a segment that ran by itself."""
+        chunk = self.chunks.open[effect.chunk.chunk]
+        chunk.layer_us = ran_us / effect.segment.num_layers
         self._layer_token_us = chunk.layer_us / chunk.num_rows
 
     def _end_segment(self, effect: RunSegment, event: UnitEnded, now_us: int) -> list[CloudEffect]:

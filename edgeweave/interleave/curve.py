@@ -34,11 +34,6 @@ class Line:
         """Whether enough was seen to predict."""
         return self._num_seen >= MIN_OBSERVATIONS
 
-    @property
-    def fixed(self) -> float:
-        """The part that does not depend on `x`; 0 while sizes were too alike to tell."""
-        return self._parts()[0] if self._is_spread else 0.0
-
     def observe(self, x: float, y: float, *, weight: float = 1.0) -> None:
         """Take one observation that counts as `weight` of them, unless it is an outlier."""
         if self.is_known and y > OUTLIER * max(self.at(x), 1.0):
@@ -56,19 +51,14 @@ class Line:
         fixed, slope = self._parts()
         return fixed + slope * x
 
-    @property
-    def _is_spread(self) -> bool:
-        """Whether sizes differ enough to tell the fixed part from the rest."""
-        return self._weight * self._xx > (1.0 + LEAST_SPREAD) * self._x * self._x > 0.0
-
     def _parts(self) -> tuple[float, float]:
         if not self._weight:
             return 0.0, 0.0
         mean_x, mean_y = self._x / self._weight, self._y / self._weight
-        if not self._is_spread:
+        variance = self._xx / self._weight - mean_x * mean_x
+        if mean_x <= 0 or variance <= LEAST_SPREAD * mean_x * mean_x:
             fixed = ASSUMED_FIXED_SHARE * mean_y
             return fixed, (mean_y - fixed) / mean_x if mean_x > 0 else 0.0
-        variance = self._xx / self._weight - mean_x * mean_x
         slope = max(0.0, (self._xy / self._weight - mean_x * mean_y) / variance)
         fixed = mean_y - slope * mean_x
         return (fixed, slope) if fixed >= 0 else (0.0, mean_y / mean_x)

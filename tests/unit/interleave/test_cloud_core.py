@@ -359,13 +359,11 @@ def test_the_newest_plan_is_followed_at_once() -> None:
     assert [ran.plan for ran in core.take_timeline(now_us=0).ran] == [8]
 
 
-def adaptive_core(
-    *, decode_return_us: int = 0, fill_to_rows: int = 0, layer_us: int = 10, unit_us: int = 0, num_layers: int = 9
-) -> CloudCore:
-    """A core under an adaptive plan, with two chunks that are all here.
+def adaptive_core(*, decode_return_us: int = 0, fill_to_rows: int = 0, layer_us: int = 10) -> CloudCore:
+    """A core under an adaptive plan, with two chunks of a body of nine layers that are all here.
 
-    Their layers take `layer_us`, and units `unit_us` besides. With a decode return, sequence 9 decodes and its step has
-    just left; it is expected then.
+    Their layers take `layer_us`. With a decode return, sequence 9 decodes and its step has just left; it is expected
+    then.
     """
     plan = Plan(
         1,
@@ -377,8 +375,8 @@ def adaptive_core(
         fill_to_rows=fill_to_rows,
         fill_row_us=30,
     )
-    body = Segment(1, 1 + num_layers)
-    begin_us = -unit_us - layer_us * num_layers
+    body = Segment(1, 10)
+    begin_us = -layer_us * body.num_layers
     core = CloudCore(body, plan, Ledger(begin_us))
     announced = [Chunk(number, (Row(number, 0, 4),), (body,), 1, 1000) for number in (1, 2, 3)]
     core.on(announced[0], now_us=begin_us)
@@ -407,14 +405,14 @@ def send_step(core: CloudCore, number: int, *, start: int) -> None:
     core.on(FrameArrived(Lane.DECODE, number, 0, 1, 1, 0, rows=rows), now_us=0)
 
 
-def ran_layers(core: CloudCore, *, layer_us: int, num_units: int, unit_us: int = 0) -> list[tuple[int, int]]:
-    """Run segments whose layers take `layer_us` each, and `unit_us` besides; return their layers."""
+def ran_layers(core: CloudCore, *, layer_us: int, num_units: int) -> list[tuple[int, int]]:
+    """Run segments whose layers take `layer_us` each; return their layers."""
     now_us, spans = 0, []
     for _ in range(num_units):
         (effect,) = core.poll(now_us=now_us)
         assert isinstance(effect, RunSegment)
         spans.append((effect.segment.start, effect.segment.stop))
-        now_us += unit_us + layer_us * effect.segment.num_layers
+        now_us += layer_us * effect.segment.num_layers
         core.on(UnitEnded(), now_us=now_us)
     return spans
 
@@ -425,22 +423,15 @@ def test_an_adaptive_chunk_runs_through_while_no_step_is_on_its_way() -> None:
 
 
 def test_an_adaptive_segment_lasts_until_a_step_is_due_and_then_yields_after_any_layer() -> None:
-    """Layers of 2 ms and a return of 9: five in one piece, then one at a time; each layer runs once."""
-    core = adaptive_core(decode_return_us=9000, layer_us=2000)
-    assert ran_layers(core, layer_us=2000, num_units=5) == [(1, 6), (6, 7), (7, 8), (8, 9), (9, 10)]
+    """Layers of 3 ms and a return of 13: five in one piece, then one at a time; each layer runs once."""
+    core = adaptive_core(decode_return_us=13_000, layer_us=3000)
+    assert ran_layers(core, layer_us=3000, num_units=5) == [(1, 6), (6, 7), (7, 8), (8, 9), (9, 10)]
 
 
 def test_thin_layers_run_several_at_a_time_while_a_step_is_late() -> None:
-    """Layers of .4 ms: twelve would cover the return of 2.8 ms; then pieces of at least 1.5 ms, whatever is left."""
-    core = adaptive_core(decode_return_us=800, layer_us=400)
-    assert ran_layers(core, layer_us=400, num_units=3) == [(1, 5), (5, 9), (9, 10)]
-
-
-def test_what_a_unit_costs_by_itself_is_no_time_of_its_layers() -> None:
-    """Units of .5 ms and .1 for each layer: pieces of fifteen layers, although ten of them take 1.5 ms."""
-    core = adaptive_core(decode_return_us=1, layer_us=100, unit_us=500, num_layers=99)
-    spans = ran_layers(core, layer_us=100, unit_us=500, num_units=6)
-    assert {stop - start for start, stop in spans} <= {15, 16}
+    """Layers of 1 ms and a return of 1.5: pieces of at least 2 ms, before and after the step was due."""
+    core = adaptive_core(decode_return_us=1500, layer_us=1000)
+    assert ran_layers(core, layer_us=1000, num_units=3) == [(1, 3), (3, 5), (5, 7)]
 
 
 def test_a_step_waits_for_prefill_that_fills_the_batch() -> None:

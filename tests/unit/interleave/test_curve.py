@@ -28,17 +28,6 @@ def test_a_light_observation_counts_little() -> None:
     assert line.at(8) == pytest.approx((4 * 100 + 0.1 * 300) / 4.1, rel=0.01)
 
 
-def test_the_fixed_part_of_a_line_is_not_guessed() -> None:
-    """Sizes that are alike do not tell it; the line still predicts with one that is usual."""
-    line = Line()
-    for _ in range(10):
-        line.observe(8, 100)
-    assert line.fixed == 0
-    assert line.at(4) > 50
-    line.observe(80, 820)
-    assert line.fixed == pytest.approx(20, rel=0.05)
-
-
 def test_a_line_ignores_outliers_and_follows_changes() -> None:
     """One stalled unit changes nothing; a machine that became slower is followed."""
     line = Line()
