@@ -44,8 +44,8 @@ from edgeweave.interleave.trips import CleanTrips
 CloudEvent = Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded
 
 LEAST_PIECE_US = 2000
-"""So long prefill runs in one piece although a step may come at any moment: a unit has a cost of its own, some tenths of
-a millisecond in which hands change, and thin layers in units of their own would take twice their time."""
+"""So long prefill runs in one piece although a step may come at any moment: a unit has a cost of its own, some tenths
+of a millisecond in which hands change, and thin layers in units of their own would take twice their time."""
 
 
 @dataclass(slots=True)
