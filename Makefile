@@ -95,7 +95,7 @@ demo: $(READY)  ## Answer real questions over a link of 1,000 km, and check ever
 	@$(BIN)/edgeweave demo $(ARGS)
 
 .PHONY: bench
-bench: $(READY)  ## Measure the split against one place, in half an hour; wants a quiet machine
+bench: $(READY)  ## Measure the split against one place, in forty minutes; wants a quiet machine
 	@$(BIN)/python bench/weave.py --suite short --pairs 3 --json .cache/bench/short.json $(ARGS)
 	@$(BIN)/python bench/sim_check.py .cache/bench/short.json
 

@@ -2,7 +2,7 @@
 
 Engines that compute have noise, so their runs come in rounds: one place and each variant once, every other round in
 reverse, and ratios are taken within a round. Emulated engines have none but that of the machine: one round is enough
-on a quiet one, and two far meshes are at work at a time.
+on a quiet one, and far meshes of several loads are at work at a time.
 """
 
 import asyncio

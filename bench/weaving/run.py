@@ -18,7 +18,7 @@ from weaving.cpu import core_shares, cpu_seconds
 from weaving.loads import BenchLoad, Prompt, warm_up_of
 from weaving.places import Place
 from weaving.player import Player
-from weaving.use import MeshUse, session_of, state_at_rest, steps_so_far, use_between
+from weaving.use import MeshUse, state_at_rest, steps_so_far, use_between, wait_for_session
 from weaving.variants import Variant
 
 DEADLINE_S = 600.0
@@ -87,7 +87,7 @@ async def measure(
     """
     pids = {name: process.pid for name, process in mesh.processes.items()}
     async with Client(mesh.scheduler_address, tls=tls) as client:
-        await session_of(client)
+        await wait_for_session(client)
         plan = variant.plan
         await client.set_plan(
             plan.kind,

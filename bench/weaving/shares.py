@@ -14,7 +14,7 @@ NUM_SHARES = 4
 FAR_KM = 3000.0
 """From here on an emulated mesh sleeps most of the time, and two of them do not disturb each other."""
 FARTHEST_KM = 10_000.0
-"""From here on it hardly does anything else: four of them together take less than one that is near."""
+"""From here on it takes between a tenth and a half of a core, by its load: four different loads have room."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,10 @@ class Machine:
 
 
 def shares_of(place: Place, *, is_pinned: bool) -> int:
-    """Return what runs at `place` take: all where engines compute, where a step is back soon, and in one place."""
+    """Return what runs at `place` take: half or a quarter where the site is far.
+
+    All where engines compute, where a step is back soon, and in one place.
+    """
     if is_pinned or place.distance_km is None or place.distance_km < FAR_KM:
         return NUM_SHARES
     return NUM_SHARES // 2 if place.distance_km < FARTHEST_KM else NUM_SHARES // 4

@@ -74,15 +74,15 @@ def steps_so_far(state: MeshState) -> dict[int, UnitSum]:
     return rows_of(state.edge.units, Stage.TURNAROUND) if state.edge is not None else {}
 
 
-async def session_of(client: Client) -> MeshState:
-    """Return the state of the mesh once it serves: where a session was lost, once the next one has begun.
+async def wait_for_session(client: Client) -> None:
+    """Return once the mesh serves: where a session was lost, once the next one has begun.
 
     Raises:
         UnavailableError: none begins in time.
     """
     try:
         async with asyncio.timeout(_TIMEOUT_S), aclosing(client.watch_mesh(interval_s=_INTERVAL_S)) as states:
-            return await first_serving(states)
+            await first_serving(states)
     except TimeoutError:
         raise UnavailableError(f"no session began within {_TIMEOUT_S:g} s") from None
 

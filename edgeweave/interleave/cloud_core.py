@@ -44,8 +44,9 @@ from edgeweave.interleave.trips import CleanTrips
 CloudEvent = Chunk | ReleaseSequences | Plan | FrameArrived | UnitEnded
 
 LEAST_PIECE_US = 2000
-"""So long prefill runs in one piece although a step may come at any moment: a unit has a cost of its own, some tenths
-of a millisecond in which hands change, and thin layers in units of their own would take twice their time."""
+"""So long prefill runs in one piece although a step is due sooner, or late: a unit has a cost of its own, some tenths
+of a millisecond in which hands change, and thin layers in units of their own would take twice their time. A step that
+is here waits for no more than its plan says."""
 
 
 @dataclass(slots=True)
@@ -320,7 +321,10 @@ class CloudCore:
         return [SendResult(Lane.DECODE, number, rows, effect.live)]
 
     def _note_layers(self, effect: RunSegment, *, ran_us: int) -> None:
-        """Learn what layers of prefill take from a segment that ran by itself."""
+        """Learn what layers of prefill take from a segment that ran by itself, the cost of the unit included.
+
+        So a short piece makes layers look longer, and the next piece rather too short than too long.
+        """
         chunk = self.chunks.open[effect.chunk.chunk]
         chunk.layer_us = ran_us / effect.segment.num_layers
         self._layer_token_us = chunk.layer_us / chunk.num_rows

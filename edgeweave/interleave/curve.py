@@ -7,7 +7,7 @@ size, for few sizes of which one may run for minutes: what another one takes mus
 from dataclasses import dataclass, field
 
 MEMORY = 64
-"""A line forgets: observations count by about the last 64."""
+"""A line forgets: observations count by about the last 64, by their weight."""
 MIN_OBSERVATIONS = 4
 OUTLIER = 4.0
 """A time this many times the expected one is not taken."""

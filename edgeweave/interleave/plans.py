@@ -81,8 +81,8 @@ def with_decode_return(plan: Plan, *, number: int, decode_return_us: int) -> Pla
 def with_values(plan: Plan, values: Values, *, number: int, decode_return_us: int) -> Plan:
     """Return an adaptive `plan` under a new number with other values.
 
-    It has no grace: once the shortest segment has run, prefill may yield after every layer, so a step that comes waits
-    for one layer at most, and the cloud need not idle for it.
+    It has no grace: once the shortest segment has run, prefill may yield after every layer, or after a short piece
+    of thin ones, so a step that comes waits for no more than that, and the cloud need not idle for it.
     """
     plan = with_counts(plan, max_prefills=values.max_prefills, max_steps=values.max_steps)
     return replace(

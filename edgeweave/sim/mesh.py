@@ -60,7 +60,7 @@ from edgeweave.sim.wire import Direction
 LOCAL_US = 150
 """One way between two processes of the site."""
 HANDOVER_US = 200
-"""Between two units of an engine: what the first one made goes to the event loop, and what came there is taken."""
+"""From the end of a unit until the next may begin: an engine takes what came, and chooses. Results leave before."""
 TASK_BYTES = 200
 """A control message on the link; what matters is the delay."""
 REPORT_INTERVAL_US = 100_000

@@ -42,7 +42,7 @@ class Clocks:
 
     def offset_us(self, side: Side) -> int | None:
         """Return what to add to a time of that engine; `None` before its first report."""
-        if side not in self._offsets:  # asked for each end of each span, and known anew with each report
+        if side not in self._offsets:  # asked for each end of each span, and known anew with each report and trip
             self._offsets[side] = self._offset_us(side)
         return self._offsets[side]
 

@@ -104,6 +104,8 @@ class Driver:
         self._carry_out(None, self.core.poll(now_us=now_us), now_us)
 
     def _carry_out(self, event: SchedulerEvent | None, effects: list[SchedulerEffect], now_us: int) -> None:
+        for watcher in self._watchers:
+            watcher(event, effects, now_us=now_us)
         for effect in effects:
             match effect:
                 case ToEngine():
@@ -116,8 +118,6 @@ class Driver:
                     self._end_session(effect.reason)
                 case Replanned():
                     _log_change(effect.change)
-        for watcher in self._watchers:  # after them: nothing has to wait until it is written down
-            watcher(event, effects, now_us=now_us)
         self._set_timer()
         if self.core.is_idle:
             self._idle.set()
@@ -133,7 +133,10 @@ class Driver:
             stream.end(SessionLostError(reason))
 
     def _set_timer(self) -> None:
-        """Wake up when the core has something to end. A timer that is sooner stays: deadlines move on all the time."""
+        """Wake up when the core has something to end.
+
+        A timer that is sooner stays, since deadlines move on all the time: it may find nothing, and sets the next.
+        """
         wake_us = self.core.wake_us()
         if wake_us is None or (self._timer is not None and self._timer_us <= wake_us):
             return

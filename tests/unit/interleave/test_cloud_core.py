@@ -429,8 +429,8 @@ def test_an_adaptive_segment_lasts_until_a_step_is_due_and_then_yields_after_any
 
 
 def test_thin_layers_run_several_at_a_time_while_a_step_is_late() -> None:
-    """Layers of 1 ms and a return of 1.5: pieces of at least 2 ms, before and after the step was due."""
-    core = adaptive_core(decode_return_us=1500, layer_us=1000)
+    """Layers of 1 ms and a return of .5: pieces of at least 2 ms, before and after the step was due."""
+    core = adaptive_core(decode_return_us=500, layer_us=1000)
     assert ran_layers(core, layer_us=1000, num_units=3) == [(1, 3), (3, 5), (5, 7)]
 
 

@@ -19,13 +19,16 @@ def test_a_line_finds_its_parts() -> None:
 
 
 def test_a_light_observation_counts_little() -> None:
-    """Ten that weigh a hundredth move the line as much as one that weighs a tenth."""
-    line = Line()
-    for _ in range(4):
-        line.observe(8, 100)
-    for _ in range(10):
-        line.observe(8, 300, weight=0.01)
-    assert line.at(8) == pytest.approx((4 * 100 + 0.1 * 300) / 4.1, rel=0.01)
+    """A hundred that weigh a hundredth move the line as much as one, and make it forget as much."""
+    light, heavy = Line(), Line()
+    for line in (light, heavy):
+        for _ in range(20):
+            line.observe(8, 100)
+    for _ in range(100):
+        light.observe(8, 300, weight=0.01)
+    heavy.observe(8, 300)
+    assert heavy.at(8) > 105
+    assert light.at(8) == pytest.approx(heavy.at(8), rel=0.001)
 
 
 def test_a_line_ignores_outliers_and_follows_changes() -> None:

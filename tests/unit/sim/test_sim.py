@@ -49,7 +49,7 @@ def test_one_place_has_no_link() -> None:
     """All layers in one engine: a token costs its layers, and the change from one unit to the next."""
     load = Load("one", (Arrival(0, 10, 4),))
     outcome = simulate(Shape(PLAIN, SERIAL, LIMITS, None), load)
-    assert 10 * 1000 + HANDOVER_US <= outcome.served[0].per_token_us <= 10 * 1000 + 2 * HANDOVER_US
+    assert outcome.served[0].per_token_us == pytest.approx(10 * 1000 + 4 / 3 * HANDOVER_US, rel=0.001)
     assert outcome.busy_share > 0.96
 
 
