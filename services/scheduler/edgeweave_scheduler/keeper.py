@@ -14,7 +14,14 @@ from functools import partial
 import grpc
 import structlog
 
-from edgeweave.errors import EdgeweaveError, LaneClosedError, MismatchError, ProtocolError, UnavailableError
+from edgeweave.errors import (
+    EdgeweaveError,
+    LaneClosedError,
+    MismatchError,
+    ProtocolError,
+    SessionLostError,
+    UnavailableError,
+)
 from edgeweave.interleave.accounts import Side
 from edgeweave.interleave.nouns import Attached, LanesReady
 from edgeweave.interleave.scheduler_events import Connected, FromEngine, StopAdmission
@@ -172,11 +179,11 @@ class SessionKeeper:
         watching = [asyncio.create_task(self._watch(engine, engines)) for engine in engines]
         try:
             ended, others = await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
-            if others and _vagueness(_reason(ended)):
+            if others and _vagueness(_said(ended)):
                 # The other engine's stream ends too, and may know why.
                 also, _ = await asyncio.wait(others, timeout=REASON_TIMEOUT_S)
                 ended |= also
-            return _reason(ended)
+            return _said(ended)
         finally:
             for task in [*carrying, *watching]:
                 task.cancel()
@@ -208,9 +215,16 @@ class SessionKeeper:
         self._on_state(state)
 
 
-def _reason(ended: Iterable[asyncio.Task[EdgeweaveError]]) -> EdgeweaveError:
-    """Return the reason that says most, of the task streams that `ended`."""
-    return min((each.result() for each in ended), key=_vagueness)
+def reason_of(told: Iterable[EdgeweaveError]) -> EdgeweaveError:
+    """Return the reason that says most, of those that task streams ended with; all of them where none says much."""
+    reasons = sorted(told, key=_vagueness)
+    if len(reasons) > 1 and _vagueness(reasons[0]):
+        return SessionLostError("; ".join(map(str, reasons)))
+    return reasons[0]
+
+
+def _said(ended: Iterable[asyncio.Task[EdgeweaveError]]) -> EdgeweaveError:
+    return reason_of(each.result() for each in ended)
 
 
 def _vagueness(reason: EdgeweaveError) -> int:
