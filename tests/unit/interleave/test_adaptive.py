@@ -50,15 +50,6 @@ ANY = UnitRan(
 )
 
 
-def test_a_short_piece_says_less_of_layers_than_a_whole_chunk() -> None:
-    """A layer in a unit whose cost doubles its time counts by a third of what each of five pieces of three does."""
-    measures = measured()
-    before_us = measures.layer_by_tokens.at(200)
-    thin = replace(ANY, stage=Stage.SEGMENT, stop=2, end_us=round(2 * before_us), num_tokens=200, chunk=1)
-    measures.take_timeline(Timeline((thin,), (), 0, 0))
-    assert before_us < measures.layer_by_tokens.at(200) < 1.1 * before_us
-
-
 def measured(*, layer_token_us: float = 2.0, step_fixed_us: float = 9000, rtt_us: int = 10_000) -> Measures:
     """Return what a mesh with these times would have measured."""
     measures = Measures(BODY, token_bytes=1024, trips=RoundTrips(rtt_us), lane_bytes_per_us=1000.0)
@@ -88,6 +79,15 @@ def values_of(
 ) -> Values:
     """Return what an adaptive plan would be set to, chunks and steps apart unless asked otherwise."""
     return adapt(Forecast(measures, replace(QUEUE, **changed)), goal, fuse=fuse)
+
+
+def test_a_short_piece_says_less_of_layers_than_a_whole_chunk() -> None:
+    """A layer in a unit whose cost doubles its time counts by a third of what each of five pieces of three does."""
+    measures = measured()
+    before_us = measures.layer_by_tokens.at(200)
+    thin = replace(ANY, stage=Stage.SEGMENT, stop=2, end_us=round(2 * before_us), num_tokens=200, chunk=1)
+    measures.take_timeline(Timeline((thin,), (), 0, 0))
+    assert before_us < measures.layer_by_tokens.at(200) < 1.1 * before_us
 
 
 def test_a_full_batch_is_kept_where_prefill_is_ample() -> None:
