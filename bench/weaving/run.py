@@ -3,14 +3,17 @@
 Knows the order of things: plan, warm-up, rest, load, rest, check. Does not start meshes, and compares no runs.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from edgeweave.cli.mesh import Mesh
+from edgeweave.cli.readiness import until_serving
 from edgeweave.client import Client, TokenDelta
 from edgeweave.client.mesh_state import UnitSum
 from edgeweave.clock import Clock
+from edgeweave.errors import UnavailableError
 from edgeweave.settings import TlsSettings
 from weaving.answers import Answer, wall_us
 from weaving.checks import Check, Reference, check
@@ -18,11 +21,13 @@ from weaving.cpu import core_shares, cpu_seconds
 from weaving.loads import BenchLoad, Prompt, warm_up_of
 from weaving.places import Place
 from weaving.player import Player
-from weaving.use import MeshUse, state_at_rest, steps_so_far, use_between, wait_for_session
+from weaving.use import MeshUse, state_at_rest, steps_so_far, use_between
 from weaving.variants import Variant
 
 DEADLINE_S = 600.0
 """A request that takes longer than this has been lost: no load lasts so long."""
+SESSION_S = 30.0
+"""Where the run before lost its session, the next one begins within this."""
 MOST_SLOWDOWN = 1.05
 """Units of an undisturbed machine are not slower than this."""
 
@@ -86,8 +91,8 @@ async def measure(
         EdgeweaveError, ExceptionGroup: the mesh answered an error, or broke.
     """
     pids = {name: process.pid for name, process in mesh.processes.items()}
+    await _wait_for_session(mesh, tls)
     async with Client(mesh.scheduler_address, tls=tls) as client:
-        await wait_for_session(client)
         plan = variant.plan
         await client.set_plan(
             plan.kind,
@@ -110,6 +115,14 @@ async def measure(
         cpu=core_shares(cpu_before, cpu_after, wall_s=wall_us(answers) / 1e6),
         check=check(answers, question.references),
     )
+
+
+async def _wait_for_session(mesh: Mesh, tls: TlsSettings | None) -> None:
+    try:
+        async with asyncio.timeout(SESSION_S):
+            await until_serving(mesh.scheduler_address, service="scheduler", tls=tls)
+    except TimeoutError:
+        raise UnavailableError(f"no session began within {SESSION_S:g} s") from None
 
 
 def _ask(client: Client, prompt: Prompt, max_tokens: int) -> AsyncGenerator[TokenDelta, None]:

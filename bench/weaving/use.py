@@ -74,31 +74,6 @@ def steps_so_far(state: MeshState) -> dict[int, UnitSum]:
     return rows_of(state.edge.units, Stage.TURNAROUND) if state.edge is not None else {}
 
 
-async def wait_for_session(client: Client) -> None:
-    """Return once the mesh serves: where a session was lost, once the next one has begun.
-
-    Raises:
-        UnavailableError: none begins in time.
-    """
-    try:
-        async with asyncio.timeout(_TIMEOUT_S), aclosing(client.watch_mesh(interval_s=_INTERVAL_S)) as states:
-            await first_serving(states)
-    except TimeoutError:
-        raise UnavailableError(f"no session began within {_TIMEOUT_S:g} s") from None
-
-
-async def first_serving(states: AsyncIterable[MeshState]) -> MeshState:
-    """Return the first state in which there is a session.
-
-    Raises:
-        UnavailableError: there is none.
-    """
-    async for state in states:
-        if state.state is SessionState.READY:
-            return state
-    raise UnavailableError("the scheduler stopped telling the state of the mesh")
-
-
 async def state_at_rest(client: Client) -> MeshState:
     """Return the state of the mesh once no request is open and every engine has reported all that it did.
 

@@ -15,7 +15,7 @@ from edgeweave.errors import UnavailableError
 from edgeweave.interleave.nouns import BubbleCause, Stage
 from edgeweave.v1 import scheduler_pb2 as pb
 from weaving.cpu import control_share, core_shares, cpu_seconds, parse_stat
-from weaving.use import first_at_rest, first_serving, steps_so_far, use_between
+from weaving.use import first_at_rest, steps_so_far, use_between
 
 STEP, SEGMENT, TURNAROUND = (Stage.STEP, 4), (Stage.SEGMENT, 1), (Stage.TURNAROUND, 4)
 
@@ -85,15 +85,6 @@ async def test_a_mesh_without_a_session_is_refused() -> None:
     down = replace(_state(_engine()), state=SessionState.DOWN, reason=None)
     with pytest.raises(UnavailableError, match="the mesh does not serve: down"):
         await first_at_rest(_given(down))
-
-
-async def test_a_run_waits_for_the_session_that_follows_a_lost_one() -> None:
-    """The run before may have lost it: then this one has to wait, not to fail as well."""
-    ready = _state(_engine())
-    lost = [replace(ready, state=state, reason="gone") for state in (SessionState.DOWN, SessionState.CONNECTING)]
-    assert await first_serving(_given(*lost, ready)) is ready
-    with pytest.raises(UnavailableError, match="stopped telling"):
-        await first_serving(_given(*lost))
 
 
 def test_cpu_time_of_a_process_whose_name_has_spaces() -> None:
