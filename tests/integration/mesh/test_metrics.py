@@ -142,14 +142,16 @@ async def test_preemptions_and_clients_that_leave_are_told() -> None:
     """A recompute is no second request; who left is no failure."""
     shape = MeshShape(tiny_model("llama"), edge_kv=TIGHT_KV, cloud_kv=TIGHT_KV)
     async with real_mesh(shape) as mesh, metered(mesh) as ports:
-        await answers(mesh, in_tight_order(EXPECTED))
+        asked = 0
+        while not mesh.driver.core.num_preemptions and asked < 20 * len(EXPECTED):  # who meets whom is up to the loop
+            asked += len(await answers(mesh, in_tight_order(EXPECTED)))
         assert await Leaver("left", EXPECTED[0].prompt, 16, "decoding").run(mesh)
         state = await settled(mesh)
         told = await ports.scrape("scheduler")
     assert told.value("edgeweave:num_preemptions_total") == state.num_preemptions >= 1
-    assert told.value("edgeweave:time_to_first_token_seconds_count") == len(in_tight_order(EXPECTED)) + 1
+    assert told.value("edgeweave:time_to_first_token_seconds_count") == asked + 1
     assert told.value("edgeweave:request_success_total", finished_reason="abort") == 1
-    assert told.sum("edgeweave:request_success_total") == len(in_tight_order(EXPECTED)) + 1
+    assert told.sum("edgeweave:request_success_total") == asked + 1
 
 
 async def test_counters_go_on_in_the_next_session() -> None:
